@@ -92,7 +92,7 @@ export async function requireAgent(): Promise<void> {
 }
 
 /**
- * Copies what `pnpm build` made to a folder of its own, so that who builds meanwhile does not change what runs. A
+ * Copies what `pnpm build` made to a folder of its own, so that a build meanwhile does not change what runs. A
  * bundle that FAIRLEAD_AGENT names is taken where it is.
  */
 export async function settleAgent(folder: string): Promise<string> {

@@ -121,7 +121,7 @@ const nftablesMode: Mode = {
 
 const userspaceMode: Mode = {
   name: "userspace",
-  // On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked.
+  // On a busy machine an answer may take longer than the 250 ms after which a relay forgets the client.
   flags: ["--udp-timeout=10s"],
   kernelHas: everyKernel,
   // The relay asks on behalf of all clients.

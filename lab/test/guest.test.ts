@@ -14,7 +14,7 @@ function connected<T extends object>(shared: T) {
   return { opened: remoteOver<T>(here, (line) => progress.push(line)), notify, progress, here };
 }
 
-test("answers come to who asked, in whatever order", async () => {
+test("answers come to their calls, in any order", async () => {
   const first = Promise.withResolvers<string>();
   const { opened } = connected({ get: async (path: string) => (path === "/slow" ? first.promise : path) });
   const { get } = await opened;

@@ -196,7 +196,7 @@ if [ "$IPV6" = "true" ]; then
 fi
 kubectl apply -f ovn.yaml --cidr=$POD_CIDR
 `);
-  expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CIDRS)).toThrow("no POD_GATEWAY any more");
+  expect(() => kubeOvnScript("POD_CIDR=1\n", SETTINGS, SERVICE_CIDRS)).toThrow("no longer has POD_GATEWAY");
 });
 
 test("nodes of published images get the runtime classes", () => {

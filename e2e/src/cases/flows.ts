@@ -59,7 +59,7 @@ const sticky = workload(145, { endpoints: [webA1, webA2, webB1], families: BOTH,
 
 const SERVICES = { web, local, near, dns, sticky, ovn };
 
-/** Connections that another program makes, and whose they are. */
+/** Connections that another program makes, and their service. */
 interface Call {
   readonly from: Host;
   readonly protocol: "TCP" | "UDP";

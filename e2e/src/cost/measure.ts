@@ -85,7 +85,7 @@ export const OTHER_MODES_UNITS = ALL_UNITS.filter((unit) => unit !== "query");
 /** A change of one endpoint, which is not a packet. */
 export const CHANGE = "change";
 
-/** Whose rules packets meet. */
+/** The proxy whose rules packets meet. */
 export const SUBJECTS = {
   base: "kube-proxy",
   own: "Fairlead",

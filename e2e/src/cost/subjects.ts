@@ -1,4 +1,4 @@
-/** Whose rules packets meet in a guest: Fairlead's in each mode, and what kube-proxy wrote. */
+/** The rules that packets meet in a guest: Fairlead's in each mode, and what kube-proxy wrote. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -39,7 +39,7 @@ const rows = conformanceTable.flatMap((row) => {
   return "skip" in ipvs ? [] : [{ row, expected: ipvs }];
 });
 
-/** Who is an endpoint of a row over SCTP, and where they listen. */
+/** The endpoints of a row over SCTP, and where they listen. */
 const sctpServers = [webA1, webB1].map(namespaceOf);
 const SCTP_PORTS = [8080];
 

@@ -34,7 +34,7 @@ const foreign = workload(14, { endpoints: [ovnA] });
 
 const target = {
   address: web.clusterIP.IPv4,
-  // Whose service is another network's.
+  // Of another network's service.
   other: foreign.clusterIP.IPv4,
 };
 

@@ -18,7 +18,7 @@ export interface Target {
 }
 
 interface Answered {
-  /** Who may answer; each of them must, in some of the requests. */
+  /** The pods that may answer; each of them must, in some of the requests. */
   readonly by: readonly { readonly name: string }[];
   readonly seen?: string;
   /** A source that no server may see. */
@@ -64,7 +64,7 @@ export function expectLost(from: Client, target: Target): Promise<void> {
 }
 
 /**
- * Who says no says it at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
+ * A refusal comes at once, and only what is wrong takes the whole time; a guest on a busy machine may need seconds.
  */
 const REFUSALS: Round = { requests: 8, timeoutMs: 15_000 };
 

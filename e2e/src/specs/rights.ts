@@ -82,7 +82,7 @@ async function openGround(scene: Scene): Promise<{ readonly ground: Place; reado
   const front = await startPodFront(able(apiServer.namespace), settings);
   scene.later(async () => front[Symbol.asyncDispose]());
   const file = join(folder, "kubeconfig");
-  // The way to the real server has the administrator's token: who is impersonated has their own rights.
+  // The way to the real server has the administrator's token: an impersonated user has their own rights.
   await writeFile(file, kubeconfig({ server: front.url }));
   return { ground: { namespace, folder, node: nodes[0].name }, access: ["--kubeconfig", file] };
 }

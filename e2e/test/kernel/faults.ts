@@ -27,7 +27,7 @@ describe("the agent and faults of the real kernel", () => {
             const before = await rulesOf(lab);
             const node = lab.runner("node-a");
             const { pid } = scene.agent();
-            // Else the rules might be there again before anybody looks.
+            // Else the rules might be there again before the test looks.
             process.kill(pid, "SIGSTOP");
             await node.run(flushArgv(family, table));
             if (chains) await node.run(deleteChainsArgv(family, table));

@@ -7,7 +7,7 @@ import { labFor } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [] };
 
-/** With several CIDRs of a family there is the shared chain that asks who is local. */
+/** With several CIDRs of a family there is the shared chain that finds local sources. */
 const SEVERAL_NETWORKS = ["--cluster-cidr=10.144.0.0/16,10.245.0.0/16,fd00:144::/48,fd00:245::/48"];
 
 /** The chains of kube-proxy's cleanup (pkg/proxy/iptables/cleanup.go), of all tables. */

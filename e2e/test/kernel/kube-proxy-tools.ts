@@ -28,7 +28,7 @@ const NOTHING = { code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" };
 /** Packets that are on their way at once. */
 const AT_ONCE = 100;
 const FAMILIES: readonly IPFamily[] = ["IPv4", "IPv6"];
-/** Whose a service is by annotation is Fairlead's own. */
+/** Ownership by annotation is Fairlead's own. */
 const AS_KUBE_PROXY = ["--agent-flag", "ownership-annotation=false"];
 
 /**

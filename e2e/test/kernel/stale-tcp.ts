@@ -96,7 +96,7 @@ describe.each(["iptables", "nftables"])("TCP connections to an endpoint that is 
     expect(await outcomes(held)).toEqual(held.map(() => "ECONNRESET"));
   });
 
-  test("are reset where no other endpoint is left, too, and who begins one there is refused", async () => {
+  test("are reset where no other endpoint is left, too, and new connections there are refused", async () => {
     await serve("--reset-stale-tcp");
     await using stack = new AsyncDisposableStack();
     const held = await connections(stack);

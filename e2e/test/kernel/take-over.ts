@@ -34,7 +34,7 @@ import { labForEach } from "./lab-for.ts";
 
 const PORTS = { tcp: [80, 8080], udp: [53, 8080] };
 const dns = workload(16, { endpoints: [webA1, webB1], protocol: "UDP", port: 53 });
-/** They come while this or that proxy runs, and so show who is in charge. */
+/** They come while this or that proxy runs, and so show which one is in charge. */
 const proof = (number: number) => workload(number, { endpoints: [webA1] });
 const proofs = { before: proof(17), there: proof(18), between: proof(19), back: proof(20) };
 

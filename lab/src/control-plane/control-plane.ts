@@ -1,4 +1,4 @@
-/** etcd, the API server and the controller manager: started, stopped, and who may use them. */
+/** etcd, the API server and the controller manager: started, stopped, and their users. */
 
 import { generateKeyPairSync } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -49,7 +49,7 @@ interface ControlPlaneSettings {
   readonly serviceCIDRs: readonly string[];
   /** For data, certificates and logs. */
   readonly folder: string;
-  /** False: nothing makes EndpointSlices but who is at work with them. Default true. */
+  /** False: only the user of the control plane makes EndpointSlices. Default true. */
   readonly controllers?: boolean;
 }
 
@@ -74,7 +74,7 @@ export function relayArgv(from: string, to: string): Argv {
 }
 
 /**
- * Who may talk to the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier;
+ * Users of the API server, by token. The proxy has what kube-proxy's user has: ClusterRole system:node-proxier;
  * `controller` has what a spec gives it.
  */
 export const USERS = {
@@ -248,7 +248,7 @@ function apiServerArgv(program: string, { folder, address, serviceCIDRs }: ApiSe
     `--service-account-signing-key-file=${file("sa.key")}`,
     // Pods without service accounts: nothing makes those here.
     "--disable-admission-plugins=ServiceAccount",
-    // As OpenShift has it: who sets an owner that waits for the object needs a right to the owner.
+    // As OpenShift has it: a writer that sets an owner that waits for the object needs a right to the owner.
     "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
     // Nothing resolves the nodes' names.
     "--kubelet-preferred-address-types=InternalIP",

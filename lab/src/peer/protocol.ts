@@ -35,7 +35,7 @@ export interface Probe {
 
 /** What a server says about the request it got. Addresses are canonical, `a.b.c.d:port` or `[v6]:port`. */
 export interface Answer {
-  /** Who answers. */
+  /** The server's name. */
   readonly server: string;
   /** Where the request arrived. */
   readonly local: string;

@@ -3,8 +3,8 @@ import { createInterface } from "node:readline";
 import { codeOf } from "../peer/protocol.ts";
 
 /**
- * `held-main.ts ADDRESS PORT` keeps one TCP connection: each line on standard input is a request, and who answers, or
- * the error that ends the connection, a line on standard output. Ends with standard input.
+ * `held-main.ts ADDRESS PORT` keeps one TCP connection: each line on standard input is a request, and the server's
+ * name, or the error that ends the connection, a line on standard output. Ends with standard input.
  */
 const [host = "", port = ""] = process.argv.slice(2);
 const socket = connect({ host, port: Number(port) });

@@ -54,7 +54,7 @@ export function startTraffic(lab: Lab, ways: readonly TrafficFlow[] = [...common
   };
 }
 
-/** Who answers one request: the server's name, or `refused`, `lost` or the error's code. */
+/** The answer to one request: the server's name, or `refused`, `lost` or the error's code. */
 export function whoAnswers(lab: Lab, from: Host, to: string, port = 80): Promise<string> {
   return whoAnswersAt(lab, { from, to, port });
 }
@@ -77,7 +77,7 @@ export async function whoAnswersAt(lab: Lab, { from, protocol = "TCP", to, port 
 export interface HeldConnection extends AsyncDisposable {
   /** Sends a request on it. */
   ask(): void;
-  /** Who answered, or the code of the error that ended it. */
+  /** The server's name, or the code of the error that ended it. */
   outcome(): Promise<string>;
   /** Waits until the kernel has sent something once more, since nothing acknowledged it. */
   retransmitted(): Promise<void>;

@@ -21,7 +21,7 @@ interface PodParts {
   setReady(ready: boolean): Promise<unknown>;
 }
 
-/** A pod that serves, before anybody has it. */
+/** A pod that serves, before a caller has it. */
 type OpenedPod = Omit<Pod, "remove">;
 
 export function podHandle({ name, wanted, addresses, api, path, peer, setReady }: PodParts): OpenedPod {

@@ -50,14 +50,14 @@ export async function isProgram(program: string): Promise<boolean> {
 
 /** What this machine lacks for a run. */
 export interface Lack {
-  /** One line: who needs what, or why it cannot be. */
+  /** One line: what needs what, or why it cannot be. */
   readonly what: string;
   /** The Debian package that brings it; absent where none does. */
   readonly debian?: string;
 }
 
 export interface NeededProgram {
-  /** Who runs it: `ovn`, `kind`. */
+  /** What runs it: `ovn`, `kind`. */
   readonly by: string;
   readonly program: string;
   readonly debian: string;

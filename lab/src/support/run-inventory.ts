@@ -1,4 +1,4 @@
-/** What runs have on the machine, and whose folders are left. */
+/** What runs have on the machine, and the folders that they left. */
 
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

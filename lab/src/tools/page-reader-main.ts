@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
  */
 const [, , url = "", profile = ""] = process.argv;
 const QUIET = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"];
-/** As long as who reads it waits: a busy machine takes minutes for what takes a moment. */
+/** As long as the reader waits: a busy machine takes minutes for what takes a moment. */
 const PATIENCE_MS = 300_000;
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: BROWSER,

@@ -56,7 +56,7 @@ export async function readConsole(
 /** On a busy machine. */
 const PATIENCE_MS = 300_000;
 
-/** The last text, and who waits for another one. */
+/** The last text, and the call that waits for another one. */
 class Texts {
   #text = "";
   #check = () => {};

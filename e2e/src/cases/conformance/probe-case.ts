@@ -183,7 +183,7 @@ function difference({ remote, sender }: { remote: string; sender: string }): End
   return hostPart(remote) === hostPart(sender) ? "port" : "address";
 }
 
-/** Who is not the sender must be the node. */
+/** A source other than the sender must be the node. */
 function asNode({ remote, sender }: { remote: string; sender: string }, own: readonly string[]): boolean {
   const seen = hostPart(remote);
   return seen === hostPart(sender) || own.includes(seen);
@@ -238,7 +238,7 @@ const WAIT_MS = 400;
 
 /**
  * Whether answers pass node-a by: sender and endpoints are elsewhere and see each other's own addresses. The sender
- * asked the frontend and heeds no answer of anybody else.
+ * asked the frontend and accepts no answer of another host.
  */
 function answersPassBy({ from }: CasePacket, expected: Outcome): boolean {
   if (from.node === NODE_A.name || expected.verdict !== "endpoints") return false;

@@ -13,7 +13,7 @@ const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(creat
 const groups = groupCases(conformanceTable);
 // Clients on the node take theirs from 33000 on.
 const PORT_RANGE = { from: 20_000, to: 29_999 };
-/** On a busy machine an answer may take longer than the 250 ms after which a relay forgets who asked. */
+/** On a busy machine an answer may take longer than the 250 ms after which a relay forgets the client. */
 const UDP_IDLE_TIMEOUT = 10_000;
 let backends: readonly RelayingBackend[] = [];
 

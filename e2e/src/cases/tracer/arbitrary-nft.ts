@@ -130,8 +130,8 @@ function protocolsIn(expressions: readonly Expression[]): ReadonlySet<string> {
 type Words = fc.Arbitrary<readonly Expression[]>;
 
 /**
- * What the node refuses of its own packets it sends again, and then nat is not asked, which may have set the mark: who
- * asks for marks there sees another packet than the first.
+ * What the node refuses of its own packets it sends again, and then nat is not asked, which may have set the mark: a
+ * rule that matches marks there sees another packet than the first.
  */
 const NO_MARKS: ReadonlySet<string> = new Set(["filter-in", "gate", "decision"]);
 

@@ -262,7 +262,7 @@ function packetsFrom(from: Host, family: IPFamily, destinations: readonly string
     .record({
       from: fc.constant(from),
       family: fc.constant(family),
-      // A datagram that its own host refuses and one that it drops are one error to who sent it.
+      // A datagram that its own host refuses and one that it drops are one error to the sender.
       protocol: from === NODE_A ? fc.constant("TCP") : fc.constantFrom("TCP", "UDP"),
       destination: fc.constantFrom(
         ...destinations.filter((address) => from === NODE_A || address !== from.addresses[family]),

@@ -62,7 +62,7 @@ export async function compare(
   return { differences, fates };
 }
 
-/** Below the ports that peers choose themselves, and above those that anybody listens on. */
+/** Below the ports that peers choose themselves, and above those that servers listen on. */
 const FIRST_PORT = 10_000;
 const LAST_PORT = 32_999;
 
@@ -251,7 +251,7 @@ function frontendsOf(rule: Rule, family: IPFamily): readonly Frontend[] {
 function sent(from: SentPacket["from"], family: IPFamily, frontend: Frontend): readonly SentPacket[] {
   const { destination, protocol } = frontend;
   const loopback = destination === "127.0.0.1";
-  // Who is not the node reaches its own loopback, and refused and dropped datagrams are one error to their own host.
+  // Another host reaches its own loopback, and refused and dropped datagrams are one error to their own host.
   if (from === NODE_A ? protocol === "UDP" : loopback) return [];
   const own = from === NODE_A && (loopback || destination === SECOND_NODE_ADDRESS[family]);
   return [{ ...frontend, from, family, source: own ? destination : addressOf(from, family) }];

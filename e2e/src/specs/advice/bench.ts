@@ -153,7 +153,7 @@ export async function followAdvice(
   await served();
   const traffic = during ?? startTraffic(ways, later, LONGEST_MS);
   await served();
-  if (one.stays !== true) await until(`no ${found.check} any more`, () => complaint(found, after));
+  if (one.stays !== true) await until(`the end of ${found.check}`, () => complaint(found, after));
   const seen = await traffic.stop();
   withoutFailure(seen);
   return seen;

@@ -206,7 +206,7 @@ async function leftTables({ node, proxy, sh }: Bench): Promise<void> {
   for (const table of tables) await sh(`nft -f - <<'TABLE'\n${table}\nTABLE`);
 }
 
-/** Who serves, and what is left of it. */
+/** The proxy that serves, and what is left of it. */
 export const proxyCases = {
   "start-agent": {
     what: "no proxy runs",

@@ -20,7 +20,7 @@ export const silent: Spec = underAttack({
     const log = await node.agent.log();
     await gate.ask("silence");
     const noticed = await untilLogged(node, log, /^E.*API server cannot be reached/, NOTICED_MS);
-    // Who clings to what is open hears nothing all the same.
+    // An agent that keeps its open connections gets nothing all the same.
     await gate.ask("answer");
     const meanwhile = await attacked.change("meanwhile");
     await gate.stop();

@@ -63,7 +63,7 @@ export function underAttack(attack: Attack): Spec {
     run: async (scene) => {
       const attacked = await openAttacked(scene, attack);
       const { node, caller, atService, by, ways } = attacked;
-      // Comes after everything that the attack itself takes back. Who does not answer is not asked to end.
+      // Comes after everything that the attack itself takes back. An agent that does not answer is not asked to end.
       scene.later(async () => {
         await node.agent.kill();
         await node.agent.restart();

@@ -32,7 +32,7 @@ const frozen = withoutLoss("agents stopped for 20 s (SIGSTOP)", async (scene) =>
   await each(scene, ({ agent }) => agent.signal("SIGCONT"));
 });
 
-/** What agents cannot remember is who owned a service that has no endpoints. */
+/** Agents cannot remember the owner of a service that has no endpoints. */
 const diskFull = withoutLoss(
   "the disk for state files full: services come, and one of the other network without endpoints stays its own",
   async (scene) => {

@@ -153,7 +153,7 @@ async function keepAddresses(scene: Scene): Promise<void> {
   });
 }
 
-/** The first network of ours whose pods see who calls from another network. */
+/** The first network of ours whose pods see the address of a caller in another network. */
 function showsCallers({ networks }: ClusterShape): NetworkShape | undefined {
   return networks.find(({ name, excluded }) => !excluded && name !== "flannel");
 }

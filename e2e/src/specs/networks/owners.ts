@@ -104,7 +104,7 @@ interface ServiceProbe {
   readonly target: Target;
 }
 
-/** Asks from now on until nothing answers any more. @returns when that was known, in milliseconds from now */
+/** Asks from now on until nothing answers. @returns when that was known, in milliseconds from now */
 export function untilLeft(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "no answer", ({ kind }) => kind !== "answer");
 }

@@ -88,7 +88,7 @@ export const defaultVpc: Spec = {
     const revoke = await allow(scene, "vpcs");
     const startAnew = await learnFrom(scene, `--exclude-cidrs-from=${SOURCE}`);
     const traffic = startTraffic([{ from: caller, ...atOurs }], scene.later, TRAFFIC_MS);
-    // Who may not read Vpcs takes ovn-cluster for the default one, and says what is missing.
+    // An agent that may not read Vpcs takes ovn-cluster for the default one, and says what is missing.
     await untilState(scene, SOURCE, "forbidden");
     await untilStage(scene, BARE, "effective");
     await untilLearned(scene, "Vpcs to be forbidden, and nothing to be learned by them", ({ sources, cidrs }) => {

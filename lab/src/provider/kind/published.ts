@@ -69,7 +69,7 @@ export function kubeOvnScript(
   };
   return Object.entries(values).reduce((text, [name, value]) => {
     const line = new RegExp(`^( *)${name}=.*$`, "gm");
-    if (text.search(line) === -1) throw new Error(`kube-ovn's script has no ${name} any more`);
+    if (text.search(line) === -1) throw new Error(`kube-ovn's script no longer has ${name}`);
     return text.replace(line, `$1${name}="${value}"`);
   }, script);
 }

@@ -49,7 +49,7 @@ interface GatePlace {
   /** Its address of that family, at which the nodes reach it. */
   readonly host: string;
   readonly certificate: Certificate;
-  /** Whose requests come to a gate that does not say whose. */
+  /** The nodes whose requests come to a gate that names no nodes. */
   readonly nodes: readonly Pick<Client, "addresses">[];
 }
 
@@ -71,7 +71,7 @@ const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6
 /** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT. */
 interface Gate {
   readonly file: string;
-  /** Whose requests come to it; default: those of all nodes. */
+  /** The nodes whose requests come to it; default: all nodes. */
   readonly nodes?: GatePlace["nodes"];
 }
 

@@ -33,7 +33,7 @@ export interface GroundNode {
   readonly runner: Runner;
 }
 
-/** Settings of the lab for those who route, and for those who do not. */
+/** Settings of the lab for hosts that route, and for hosts that do not. */
 export const router = kernelSettings("fabric");
 export const host = kernelSettings("outside");
 

@@ -36,11 +36,11 @@ function recipe({ cluster, network }: Scene): object {
   };
 }
 
-/** Whose endpoints a service has. */
+/** The owners of a service's endpoints. */
 const SERVICES = ["theirs", "ours", "mixed"] as const;
 type ServiceName = (typeof SERVICES)[number] | "kube-dns";
 
-/** One request of the table: who asks which service at which of its addresses. */
+/** One request of the table: a client, a service and which of its addresses. */
 interface Cell {
   /** `our pod → ClusterIP` */
   readonly row: string;

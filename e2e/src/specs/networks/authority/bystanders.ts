@@ -96,7 +96,7 @@ export async function openBystanders(scene: Scene) {
 }
 
 /**
- * Waits until every agent decided whose the canary is, which takes in all that came before, and looks at the others in
+ * Waits until every agent decided the canary's owner, which takes in all that came before, and looks at the others in
  * the same answer.
  */
 export async function expectOwners(at: Bystanders, canary: "ours" | "foreign"): Promise<void> {

@@ -4,8 +4,8 @@ import { codeOf } from "@fairlead/lab/peer/protocol";
 import { answerLines } from "@fairlead/lab/support/script";
 
 /**
- * Keeps one TCP connection to a server of the test ground. Each line is a request on it, answered by who answered, the
- * code of the error that ended it, or `nothing`.
+ * Keeps one TCP connection to a server of the test ground. Each line is a request on it, answered by the server's name,
+ * the code of the error that ended it, or `nothing`.
  * Usage: kept-main.ts ADDRESS PORT
  */
 const [host = "", port = ""] = process.argv.slice(2);

@@ -247,7 +247,7 @@ async function logs({ cluster, flavor }: KindNetworkGround): Promise<Readonly<Re
   return { "pods.log": stdout };
 }
 
-/** Each node's `eth1` alongside its own address, for those who wrap packets. */
+/** Each node's `eth1` alongside its own address, for networks that wrap packets. */
 async function addTunnelLinks({ cluster, machine }: KindNetworkGround): Promise<void> {
   for (const [at, node] of cluster.nodes.entries()) {
     const there = await node.runner.run(["ip", "link", "show", "eth1"]).then(

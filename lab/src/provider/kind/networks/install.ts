@@ -98,7 +98,7 @@ async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
       node.runner,
       others.flatMap((other) => routesTo(other, families, parts)),
     );
-    // Who refuses what leaves the pod network has no way to pods.
+    // A host that refuses what leaves the pod network has no way to pods.
     for (const family of families) await masqueradeOutgoing(node.runner, family, flavor);
     const ranges = families.map((family) => [{ subnet: parts(node, family) }]);
     await writeConfig(node, configFolder, "bridge", {
