@@ -1,4 +1,4 @@
-// The types of the package in this folder, as one who installs it meets them. `attw --pack` packs into the folder itself,
+// The types of the package in this folder, as a user who installs it meets them. `attw --pack` packs into the folder itself,
 // where a killed command leaves the file; this packs where files are temporary.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

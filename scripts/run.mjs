@@ -32,7 +32,7 @@ const COMMANDS = {
   },
 };
 
-/** Parts of `check`, for one who wants no more than that. */
+/** Parts of `check`, for a user who wants no more than that. */
 const PARTS = {
   lint: ["biome", "layers", "unused", "tree"],
   typecheck: ["types", "page types", "site types"],

@@ -63,7 +63,7 @@ export function canHaveControlPlane() {
 }
 
 /**
- * Installs the Debian packages whose programs are missing. Only root can; anyone else gets the command, and the
+ * Installs the Debian packages whose programs are missing. Only root can; other users get the command, and the
  * steps that follow say what they leave out without them.
  */
 export function ensurePackages(packages) {

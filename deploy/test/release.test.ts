@@ -85,7 +85,7 @@ describe("setVersion", () => {
   });
 });
 
-test("each published package is on the page that helps to choose, with who uses it", async () => {
+test("each published package is on the page that helps to choose, with its users", async () => {
   const page = await readFile(join(repositoryDir, "docs/packages.md"), "utf8");
   const users = Array.from(page.matchAll(/^\| (@fairlead\/[\w-]+) +\| \S.* \|$/gm), ([, name]) => name);
   expect(users.sort()).toEqual((await publishedPackages()).map(({ name }) => name).sort());

@@ -68,7 +68,7 @@ test("the tracer answers for nftables, for pasted rules, and says what is wrong"
   await trace();
   await page.getByRole("heading", { name: "100 % drop" }).waitFor();
 
-  await page.getByRole("combobox", { name: "From", exact: true }).fill("anybody");
+  await page.getByRole("combobox", { name: "From", exact: true }).fill("anywhere");
   await trace();
   await page.getByText("must be SOURCE→ADDRESS:PORT").waitFor();
   expect(complaints).toEqual([]);

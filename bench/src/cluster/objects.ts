@@ -100,7 +100,7 @@ export function movedAddress(number: number): string {
   return inTen(152, number + 256);
 }
 
-/** Of the object that says whose a service's address is. */
+/** Of the IPAddress object of a service's address. */
 export function addressPath(index: number): string {
   return `/apis/networking.k8s.io/v1/ipaddresses/${serviceAddress(index)}`;
 }

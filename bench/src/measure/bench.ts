@@ -139,7 +139,7 @@ async function measureRuns(
   const all = new Map<ProxyName, RunFigures[]>(subjects.map(({ name }) => [name, []]));
   let unfinished: Unfinished | undefined;
   for (let run = 1; run <= runs; run++) {
-    // Who is first changes from run to run.
+    // The first proxy changes from run to run.
     for (const subject of run % 2 === 1 ? subjects : subjects.toReversed()) {
       if (subject.name === "kube-proxy" && unfinished !== undefined) continue;
       progress(`run ${run} of ${runs}: ${subject.name}`);

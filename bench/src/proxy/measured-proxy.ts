@@ -85,8 +85,8 @@ export interface SettledAgent {
 }
 
 /**
- * Copies the built agent, so that who builds meanwhile neither changes what is measured nor ends it: native code that
- * is written over while it is mapped takes its process down. Compiled as it is when the image is built.
+ * Copies the built agent, so that a build meanwhile neither changes what is measured nor ends it: native code that is
+ * written over while it is mapped takes its process down. Compiled as it is when the image is built.
  */
 export async function settledAgent(folder: string): Promise<SettledAgent> {
   const bundle = await settleAgent(join(folder, "agent"));

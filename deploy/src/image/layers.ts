@@ -61,7 +61,7 @@ export const AGENT_NAMES = ["/usr/local/bin/fairlead-proxy", "/usr/local/bin/kub
 /** The controller of secondary networks' EndpointSlices. */
 export const CONTROLLER_NAME = "/usr/local/bin/fairlead-controller";
 
-/** The command line tool, for those who look into a running container. */
+/** The command line tool, for users who look into a running container. */
 export const CLI_NAME = "/usr/local/bin/fairlead";
 
 /** Puts the programs for an architecture, their names and their licenses into a folder. */

@@ -156,7 +156,7 @@ export interface LocalServer {
  */
 const VERDACCIO = { dependencies: { verdaccio: "6.10.4" }, overrides: { "node-fetch": "2.7.0" } };
 
-/** An npm registry that has nothing yet and takes packages of anyone who has an account. */
+/** An npm registry that has nothing yet and takes packages of every account. */
 export async function startNpmRegistry(runner: Runner, dir: string): Promise<LocalServer> {
   const at = await freeAddress();
   await mkdir(dir, { recursive: true });

@@ -21,7 +21,7 @@ import { ruleText, tableText } from "@fairlead/netfilter/nft";
 import { type Environment, type Outcome, traceText, type Undecided, type Visit } from "@fairlead/trace";
 import { parseAllDocuments } from "yaml";
 
-/** Whose rules the packet meets: those that Fairlead makes of objects in a mode, or pasted ones. */
+/** The rules that the packet meets: those that Fairlead makes of objects in a mode, or pasted ones. */
 export type RulesOrigin = DemoMode | "pasted";
 
 export interface Question {
