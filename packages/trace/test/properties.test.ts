@@ -63,7 +63,26 @@ function programs(
       C: rules("C"),
       policy: fc.constantFrom("ACCEPT", "DROP"),
     })
+    .filter((chains) => forksOf(chains) <= MOST_FORKS)
     .map(({ policy, ...chains }) => new Map([["filter", tableOf(chains, policy)]]) satisfies RuleSet);
+}
+
+/** A walk that meets more choices has more ways than are looked at one by one; the tracer itself refuses 100,000. */
+const MOST_FORKS = 10;
+
+/** How many choices one walk meets at most, where each chain calls later ones only. */
+function forksOf(rules: Readonly<Record<Chain, readonly Rule[]>>): number {
+  const visits = new Map<string, number>([["FORWARD", 1]]);
+  let forks = 0;
+  for (const chain of CHAINS) {
+    const times = visits.get(chain) ?? 0;
+    for (const { matches, target: goal } of rules[chain]) {
+      if (matches.some(({ kind }) => kind === "statistic")) forks += times;
+      if (goal?.kind !== "jump" && goal?.kind !== "goto") continue;
+      visits.set(goal.chain, (visits.get(goal.chain) ?? 0) + times);
+    }
+  }
+  return forks;
 }
 
 function tableOf(rules: Record<Chain, Rule[]>, policy: "ACCEPT" | "DROP"): TableState & { table: Table } {
