@@ -45,7 +45,7 @@ const GATEWAY_SUITE: GoModule = {
   version: GATEWAY_API.version,
   replaced: { [GATEWAY_API.path]: GATEWAY_API.version },
 };
-/** The last one with flannel's plugin; the module that has it since is not to be had. */
+/** The last one with flannel's plugin; the module that has it since is unavailable. */
 const FLANNEL_PLUGIN: GoModule = { path: CNI_PLUGINS.path, version: "v0.9.1" };
 
 /** Tags that kubeadm of this Kubernetes asks for (cmd/kubeadm/app/constants). What bears them is made here. */

@@ -62,7 +62,7 @@ test("explain agrees with kube-proxy's tables and with the own plan", async () =
   }
 });
 
-test("diff: no packet fares otherwise than with kube-proxy", async () => {
+test("diff: no packet's fate differs from that with kube-proxy", async () => {
   const file = fileOf(recorded);
   const { out, code } = await fairlead(["diff", planFile, file, "--traffic-only", "--node-address", "10.201.0.10"]);
   expect(out).toMatch(/^Traffic: the same, \d\d kinds of packets traced\n$/);

@@ -142,7 +142,7 @@ describe("a program in a pod", () => {
     );
   });
 
-  test("older servers cannot end its input, and do without it", async () => {
+  test("older servers cannot end its input: only a program without input runs", async () => {
     serve(() => printed("x"), { protocols: ["v4.channel.k8s.io"] });
     expect((await pod.run(["ip"])).stdout).toBe("x");
     await expect(pod.run(["ip"], { input: "x" })).rejects.toThrow(/takes an API server of Kubernetes 1\.30/);

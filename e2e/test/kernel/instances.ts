@@ -120,7 +120,7 @@ export function instances(kubeProxy?: string): void {
     const firstSide: Side = { rules: firstsRules, service: web };
     const namedSide: Side = { rules: namedRules, service: edge };
 
-    test("the named one's table is whole again after it was deleted; the first one's rules stay", () =>
+    test("the named one's table is restored after it was deleted; the first one's rules stay", () =>
       mends(["nft", "delete table ip fairlead-edge; flush table ip6 fairlead-edge"], namedSide, firstSide));
 
     // kube-proxy takes its time.

@@ -51,7 +51,7 @@ export function cacheFolder(name: string): string {
   return join(cache, "fairlead", name);
 }
 
-/** Why these programs are not to be had on this machine; undefined: they are, built if need be. */
+/** Why these programs are unavailable on this machine; undefined: they are available, built if need be. */
 export async function missingPrograms<Name extends string>(
   set: ProgramSet<Name>,
   kubernetes: string,
@@ -105,7 +105,7 @@ export interface GoProgram {
 export interface GoModule {
   readonly path: string;
   readonly version: string;
-  /** Module → the version in place of one that it wants, and that is not to be had. */
+  /** Module → the version in place of one that it wants, and that is unavailable. */
   readonly replaced?: Readonly<Record<string, string>>;
   /** A module that it uses, in this version, with a text of a file in place of another one. */
   readonly amended?: {

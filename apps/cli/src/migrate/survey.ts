@@ -32,7 +32,7 @@ export interface SurveyObjects {
 /** One thing that was looked at. */
 interface SurveyFinding {
   readonly topic: string;
-  /** `blocks`: nothing is changed before it is put right. */
+  /** `blocks`: nothing is changed before it is fixed. */
   readonly state: "fits" | "differs" | "blocks";
   readonly found: string;
   /** What can be done about it. */
@@ -149,7 +149,7 @@ function blocking(topic: string, found: string, advice?: string): SurveyFinding 
   return { topic, state: "blocks", found, ...(advice === undefined ? {} : { advice }) };
 }
 
-/** A text says why they are not to be had. */
+/** A text says why they are unavailable. */
 function filesOf({ config, mounts }: KubeProxySetup, configMaps: SurveyObjects["configMaps"]): Files | string {
   if (config === undefined) return "kube-proxy has no --config that a ConfigMap is mounted for";
   const text = textIn(config, configMaps);

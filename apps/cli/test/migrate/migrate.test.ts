@@ -137,7 +137,7 @@ describe("from kube-proxy to Fairlead", () => {
     );
   });
 
-  test("what kubeadm's upgrade writes over is put right by another run", async () => {
+  test("another run repairs what kubeadm's upgrade writes over", async () => {
     const cluster = healthy(2);
     await run(cluster, "fairlead");
     await cluster.place("kube-proxy", "everywhere");
@@ -179,7 +179,7 @@ describe("back to kube-proxy", () => {
     );
   });
 
-  test("where kube-proxy does not come up, Fairlead goes on serving", async () => {
+  test("where kube-proxy does not start, Fairlead keeps serving", async () => {
     const cluster = new SimulatedCluster([
       ["none", "kube-proxy"],
       ["never ready", "fairlead"],

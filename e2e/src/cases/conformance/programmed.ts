@@ -30,7 +30,7 @@ export interface ProgrammedLab {
   cleanup(): Promise<void>;
 }
 
-/** @throws IptablesError when the variant is not to be had here */
+/** @throws IptablesError when the variant is unavailable here */
 export async function programmedLab(lab: Lab, variant: Variant): Promise<ProgrammedLab> {
   const runner = lab.runner("node-a");
   const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(runner, { family, variant })));
@@ -85,7 +85,7 @@ type NodePort = IpvsPort & { readonly rules: IptablesClient; readonly sets: Ipse
 /**
  * What the backends of both families reach of node-a, in the order of `families`, with the mode's kernel settings made.
  *
- * @throws IptablesError when the legacy variant is not to be had here
+ * @throws IptablesError when the legacy variant is unavailable here
  */
 export async function ipvsPorts(lab: Lab, way: IpvsClient = "netlink"): Promise<readonly NodePort[]> {
   const runner = lab.runner("node-a");

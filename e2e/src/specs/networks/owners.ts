@@ -165,7 +165,7 @@ function decisionsOf({ services, networks }: OwnershipPage): string {
   return [...rows.sort(), ...learned.sort()].join("\n");
 }
 
-/** How long a pod goes on serving after its deletion: what a preStop hook does in clusters. */
+/** How long a pod keeps serving after its deletion: what a preStop hook does in clusters. */
 const GRACE_MS = 3_000;
 
 interface Ship {
