@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -56,17 +56,24 @@ export async function runAlongside(name, argv, env = {}) {
   return code;
 }
 
+/** What a run of vitest with FAIRLEAD_REPORT=NAME leaves (tooling/counts.ts). */
+export function reportFile(name, folder = root) {
+  return join(folder, ".vitest", `${name}.json`);
+}
+
 /** Hundreds of processes of Node start the same programs: what they compiled is kept for the next one. */
 const { NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "compiled") } = process.env;
 
 const QUIET = { TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", npm_config_loglevel: "error" };
 
 /**
- * Starts a program that ends with this process, with all that it starts (tooling/guard.mjs).
+ * Starts a program that ends with this process, with all that it starts (tooling/guard.mjs). The report of an earlier run
+ * goes first, so that it does not count for one that is killed.
  *
  * @param {"inherit" | "pipe" | "ignore" | number} output what becomes of its output; a number: a file that is open
  */
 export function start([command, ...args], output, { env = {}, cwd = root } = {}) {
+  if (env.FAIRLEAD_REPORT !== undefined) rmSync(reportFile(env.FAIRLEAD_REPORT), { force: true });
   const PATH = `${join(root, "node_modules", ".bin")}:${process.env.PATH ?? ""}`;
   const child = spawn(command, args, {
     cwd,

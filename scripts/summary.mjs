@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { root } from "./steps.mjs";
+import { reportFile, root } from "./steps.mjs";
 
 const zero = () => ({ passed: 0, failed: 0, skipped: 0, lost: 0 });
 
@@ -18,7 +18,7 @@ export function countsOf(name, folder = root) {
 
 /** @returns {import("../tooling/counts.ts").RunReport | undefined} */
 function reportOf(name, folder = root) {
-  const file = join(folder, ".vitest", `${name}.json`);
+  const file = reportFile(name, folder);
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { ended, reportFile, start } from "../steps.mjs";
 import { addCounts, closing, countsOf, dearest, failures } from "../summary.mjs";
 
 const dir = await mkdtemp(join(tmpdir(), "fairlead-summary-"));
@@ -76,6 +77,15 @@ test("the files that took most processor time come first, and one that died coun
     ["0.0", "0.0", "7.test.ts"],
     ["0.0", "0.0", "died.test.ts"],
   ]);
+});
+
+test("the report of an earlier run does not count for one that is killed", async () => {
+  const name = "summary-test";
+  await mkdir(join(reportFile(name), ".."), { recursive: true });
+  await writeFile(reportFile(name), JSON.stringify({ folders: { "packages/core": core }, files: [], failures: [] }));
+  expect(countsOf(name)).toEqual({ "packages/core": core });
+  await ended(start(["sh", "-c", "kill -9 $$"], "ignore", { env: { FAIRLEAD_REPORT: name } }));
+  expect(countsOf(name)).toMatchObject({ [`${name} tests`]: { passed: 0, failed: 1 } });
 });
 
 test("what failed is named after the counts, with the first line of its error", async () => {
