@@ -119,7 +119,7 @@ describe("annotations for clients", () => {
   test("addresses that are left to the load balancer", async () => {
     const annotations = { "fairlead.dev/load-balancer-ip-mode": "Proxy" };
     const text = await explained({ annotations, loadBalancer: "VIP" });
-    expect(text).toMatch(/\nnote: status\.loadBalancer\.ingress .* is left to the load balancer: the annotation/);
+    expect(text).toMatch(/\nnote: metadata\.annotations .*load-balancer-ip-mode leaves .* to the load balancer/);
     expect(text).not.toContain("load-balancer 203.0.113.1");
   });
 });

@@ -54,6 +54,20 @@ test("where a node's agent is set up differently than known, owners are publishe
   expect(live.published.at(-1)?.map(({ service }) => service)).toEqual(["shop/web"]);
 });
 
+test("a change on a node of kube-proxy is planned without annotations of Fairlead, as the first plan is", async () => {
+  await using live = await followed();
+  live.cluster.setSetup("node-a", { ...setupOf(), asKubeProxy: true });
+  const [web] = shop.filter(({ kind, metadata }) => kind === "Service" && metadata.name === "web");
+  if (web === undefined) throw new Error("the shop has no Service web");
+  const annotations = { "fairlead.dev/ownership": "foreign" };
+  await expect.poll(() => live.published.length).toBeGreaterThan(0);
+  const before = live.published.length;
+  await live.objects.put({ ...web, metadata: { ...web.metadata, annotations } });
+  await expect.poll(() => live.published.length).toBeGreaterThan(before);
+  const owner = await live.cluster.withPlan("node-a", ({ planner }) => planner.ownership("shop/web", "IPv4"));
+  expect(owner?.ownership).toBe("ours");
+});
+
 test("endpoints of a Service in a user-defined network are those there, as soon as they are mirrored", async () => {
   await using live = await followed();
   for (const object of [udn.service, udn.slice]) await live.objects.put(object);

@@ -10,6 +10,7 @@ export {
   type StaleFlowOptions,
   staleFlows,
 } from "./conntrack.ts";
+export { OWN_ANNOTATIONS, withoutOwnAnnotations } from "./decode/annotations.ts";
 export { decodeEndpointSlice } from "./decode/endpoint-slice.ts";
 export { createIntern, type Decoded, type Intern } from "./decode/fields.ts";
 export { decodeNode, decodeServiceCIDR } from "./decode/node.ts";

@@ -39,6 +39,8 @@ export interface Service {
   readonly externalIPs: readonly string[];
   /** status.loadBalancer.ingress IPs whose ipMode is VIP; canonical. */
   readonly loadBalancerIPs: readonly string[];
+  /** Those that the annotation fairlead.dev/load-balancer-ip-mode leaves to the load balancer; absent: none. */
+  readonly leftLoadBalancerIPs?: readonly string[];
   /** Canonical CIDRs of both families, spec.loadBalancerSourceRanges. */
   readonly loadBalancerSourceRanges: readonly string[];
   /** It has source ranges, and none of them can be read: its load-balancer addresses let no client in. */

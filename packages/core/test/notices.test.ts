@@ -65,9 +65,9 @@ const SERVICES: readonly (readonly [words: string, effect: Effect, field: string
     },
   ],
   [
-    "is left to the load balancer: the annotation",
+    "load-balancer-ip-mode leaves 203.0.113.42 to the load balancer, with spec.loadBalancerSourceRanges",
     "note",
-    INGRESS,
+    ANNOTATIONS,
     { spec: LB, status: V4, annotations: ipMode("Proxy") },
   ],
   [

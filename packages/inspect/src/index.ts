@@ -80,7 +80,15 @@ export { missingNodeDoubts } from "./missing-node.ts";
 export { type ModeChange, type ModeFinding, type ModeSide, modeChange, type SeenNode } from "./mode-change.ts";
 export type { ProgramText } from "./modes/empty-node.ts";
 export { factsOf, MODES, type Mode, unservedIn, whyUnread, whyUnwritten } from "./modes/index.ts";
-export { type NodePlanRequest, nodeOptions, type PlannedNode, planNode, planNodeSteps, podFacts } from "./node-plan.ts";
+export {
+  asRead,
+  type NodePlanRequest,
+  nodeOptions,
+  type PlannedNode,
+  planNode,
+  planNodeSteps,
+  podFacts,
+} from "./node-plan.ts";
 export {
   isStatePart,
   type NodeState,

@@ -1,7 +1,6 @@
 import { IP_FAMILIES, toEnd } from "@fairlead/base";
 import type { AgentConfig, LoopbackNodePorts } from "@fairlead/config";
 import {
-  type ClusterState,
   type ClusterView,
   type IPFamily,
   type OwnershipMemory,
@@ -11,6 +10,7 @@ import {
   type Problem,
   planState,
   type ServiceKey,
+  withoutOwnAnnotations,
 } from "@fairlead/core";
 import { createEndpointFilter, type FilterOptions } from "@fairlead/endpoint-filter";
 import { firstOfEach, NodeInputs, type PodNetworkFacts } from "@fairlead/intake";
@@ -43,7 +43,8 @@ export interface PlannedNode {
   readonly nodeName: string;
   readonly options: PlannerOptions;
   readonly planner: Planner;
-  readonly state: ClusterState;
+  /** The objects as its proxy reads them. */
+  readonly state: ClusterView;
   readonly memory: OwnershipMemory;
   readonly pods: PodNetworkFacts;
   /** What becomes of node ports on a family's loopback addresses; undefined: they are served as on other addresses. */
@@ -68,25 +69,26 @@ export function* planNodeSteps(request: NodePlanRequest): Generator<void, Planne
   const { cluster, nodeName, mode } = request;
   const options = nodeOptions(request);
   const memory = request.memory ?? { get: () => undefined };
-  const state = request.asKubeProxy === true ? withoutOurAnnotations(cluster.state) : cluster.state;
+  const { asKubeProxy = false } = request;
+  const state = asRead(cluster.state, asKubeProxy);
   const { planner, step } = yield* planState(state, options, request.services, memory);
   const { problems, memory: remembered } = step;
-  const notices = [...(cluster.notices ?? []), ...step.notices];
+  const notices = [
+    ...(cluster.notices ?? []).filter((one) => !asKubeProxy || one.field !== ANNOTATIONS),
+    ...step.notices,
+  ];
   const loopbackNodePorts = (family: IPFamily) => modeOf(mode).loopbackNodePorts?.(request.config, family);
-  const planned = { mode, nodeName, options, planner, state: cluster.state, memory, pods: podFacts(cluster) };
+  const planned = { mode, nodeName, options, planner, state, memory, pods: podFacts(cluster) };
   const fastPath = modeOf(mode).fastPath?.(request.config) ?? false;
   return { ...planned, loopbackNodePorts, fastPath, problems, notices, remembered };
 }
 
-function withoutOurAnnotations(state: ClusterState): ClusterView {
-  return {
-    keys: () => state.keys(),
-    service: (key) => {
-      const service = state.service(key);
-      return service && { ...service, annotations: {} };
-    },
-    slices: (key) => state.slices(key).map(({ weight: _weight, refused: _refused, ...slice }) => slice),
-  };
+/** The field of notices about annotations, which are Fairlead's own. */
+const ANNOTATIONS = "metadata.annotations";
+
+/** The objects as a proxy reads them: kube-proxy knows no annotation `fairlead.dev/…`. */
+export function asRead(state: ClusterView, asKubeProxy = false): ClusterView {
+  return asKubeProxy ? withoutOwnAnnotations(state) : state;
 }
 
 /** What says in which networks the pods of a cluster are. */

@@ -1,6 +1,8 @@
 import { IP_FAMILIES } from "@fairlead/base";
+import { OWN_ANNOTATIONS } from "@fairlead/core";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { explainService } from "../src/index.ts";
 import { planned } from "./support/scenario.ts";
 
 const node = {
@@ -11,40 +13,70 @@ const node = {
   serviceCIDRs: ["10.96.0.0/16"],
 };
 
-/** A Service with one slice of each weight, and what else its annotations ask for. */
-function objects(annotations: Readonly<Record<string, string>>, weights: readonly (string | undefined)[]) {
-  const slices = weights.map((weight, at) =>
-    endpointSlice(`web-${at}`, {
+/** Of each annotation a value that takes effect. */
+const VALUES: Readonly<Record<string, string>> = {
+  "fairlead.dev/balance": "source-hash",
+  "fairlead.dev/fast-path": "off",
+  "fairlead.dev/ipvs-scheduler": "wrr",
+  "fairlead.dev/load-balancer-ip-mode": "Proxy",
+  "fairlead.dev/local-port": "8080",
+  "fairlead.dev/no-local-endpoint": "reject",
+  "fairlead.dev/node-port-addresses": "192.0.2.0/24",
+  "fairlead.dev/node-port-source-ranges": "192.0.2.0/24",
+  "fairlead.dev/ownership": "foreign",
+  "fairlead.dev/weight": "9",
+  "fairlead.dev/weight-refused": "true",
+};
+/** It is for an agent without rules, which no node has. */
+const OF_NO_NODE = "fairlead.dev/local-port";
+
+const annotated = (name: string) => ({ [name]: VALUES[name] ?? `${name} has no value in this test` });
+
+/** A Service of every kind of frontend, its endpoints in two slices, and a slice without any. */
+function objects(annotation: string | undefined) {
+  const isOf = (kind: keyof typeof OWN_ANNOTATIONS) =>
+    annotation !== undefined && OWN_ANNOTATIONS[kind].includes(annotation);
+  const slices = ["10.144.1.5", "10.144.2.6", undefined].map((address, at) => {
+    // A share that is refused needs a weight, and no endpoints.
+    const weight = at !== 1 && isOf("EndpointSlice") && annotated("fairlead.dev/weight");
+    const own = isOf("EndpointSlice") && annotation !== undefined && address === undefined && annotated(annotation);
+    return endpointSlice(`web-${at}`, {
       service: "web",
       family: "IPv4",
       ports: [{ port: 8080 }],
-      endpoints: weight === "refused" ? [] : [{ address: `10.144.1.${5 + at}` }],
-      ...(weight !== undefined && {
-        annotations:
-          weight === "refused"
-            ? { "fairlead.dev/weight": "1", "fairlead.dev/weight-refused": "true" }
-            : { "fairlead.dev/weight": weight },
-      }),
-    }),
-  );
-  const fields = { type: "NodePort", clusterIPs: ["10.96.0.9"], ports: [{ port: 80, nodePort: 30_080 }] } as const;
-  return [service("web", { ...fields, annotations }), ...slices];
+      endpoints: address === undefined ? [] : [{ address, nodeName: "node-b" }],
+      annotations: { ...weight, ...own },
+    });
+  });
+  const web = service("web", {
+    type: "LoadBalancer",
+    clusterIPs: ["10.96.0.9"],
+    ports: [{ port: 80, nodePort: 30_080 }],
+    ingress: [{ ip: "203.0.113.9" }],
+    sourceRanges: ["198.51.100.0/24"],
+    externalTrafficPolicy: "Local",
+    healthCheckNodePort: 32_000,
+    ...(annotation !== undefined && isOf("Service") && { annotations: annotated(annotation) }),
+  });
+  return [web, ...slices];
 }
 
-const ANNOTATIONS = {
-  "fairlead.dev/balance": "source-hash",
-  "fairlead.dev/no-local-endpoint": "reject",
-  "fairlead.dev/node-port-source-ranges": "192.0.2.0/24",
-  "fairlead.dev/ownership": "excluded",
-};
-
-test.each(["iptables", "nftables"] as const)("%s: kube-proxy knows none of Fairlead's annotations", async (mode) => {
-  const plans = async (asKubeProxy: boolean, ...given: Parameters<typeof objects>) => {
-    const { planner } = await planned({ objects: objects(...given), node }, { mode, asKubeProxy });
-    return IP_FAMILIES.map((family) => [...planner.plan(family).groups.values()]);
+describe.each(["iptables", "ipvs", "nftables"] as const)("%s: kube-proxy knows no annotation of Fairlead", (mode) => {
+  /** All that is planned and said of the Service. */
+  const said = async (asKubeProxy: boolean, annotation?: string) => {
+    const plan = await planned({ objects: objects(annotation), node }, { mode, asKubeProxy });
+    const groups = IP_FAMILIES.map((family) => [...plan.planner.plan(family).groups.values()]);
+    const { notices, ...explanation } = explainService(plan, "default/web") ?? { notices: [] };
+    return { notices, of: { groups, explanation, problems: plan.problems } };
   };
-  const annotated = [ANNOTATIONS, ["9", "1", "0", "refused"]] as const;
-  const plain = await plans(true, {}, [undefined, undefined, undefined]);
-  expect(await plans(true, ...annotated)).toEqual(plain);
-  expect(await plans(false, ...annotated)).not.toEqual(plain);
+
+  test.each(Object.values(OWN_ANNOTATIONS).flat())("%s", async (annotation) => {
+    expect(VALUES).toHaveProperty([annotation]);
+    const [plain, { of, notices }] = [await said(true), await said(true, annotation)];
+    expect(of).toEqual(plain.of);
+    // The agent leaves out what an annotation has settled.
+    expect(plain.notices).toEqual(expect.arrayContaining([...notices]));
+    const [ours, without] = [await said(false, annotation), await said(false)];
+    if (annotation !== OF_NO_NODE) expect(ours.of).not.toEqual(without.of);
+  });
 });

@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import type { ClusterView, NodeState, ServiceKey } from "@fairlead/core";
 import {
+  asRead,
   factsOf,
   type Mode,
   type ModeSide,
@@ -68,14 +69,14 @@ export async function plannedNode(
   const configured =
     more.setup === undefined ? await askedFor(given, proxy, context, { everywhere, ...more }) : { setup: more.setup };
   const setup = mode === undefined ? configured.setup : inMode(configured.setup, mode);
-  const { networks, config } = setup;
+  const { networks, config, asKubeProxy } = setup;
   const options = proxy.here === true ? { ...given, node: given.node ?? config.hostnameOverride } : given;
   let services: ReadonlySet<ServiceKey> | undefined;
   const related = (state: ClusterView, to: Target) => {
     services = relatedServices(state, to);
     return services;
   };
-  const slicesOf = about && ((state: ClusterView) => related(state, about));
+  const slicesOf = about && ((state: ClusterView) => related(asRead(state, asKubeProxy), about));
   const { serviceCIDRs = false, otherNodes = false } = factsOf(setup.mode).needs;
   const nodeName = nodeNameOf(options);
   const othersOf = otherNodes ? nodeName : undefined;

@@ -249,8 +249,8 @@ export class LiveCluster {
   }
 
   #row(key: ServiceKey): ServiceRow | undefined {
-    const planner = this.#plans.firstNow?.planner;
-    return planner && serviceRow({ state: this.state, mirrored: this.mirrored, planner }, key, this.nodeName);
+    const planned = this.#plans.firstNow;
+    return planned && serviceRow({ ...planned, mirrored: this.mirrored }, key, this.nodeName);
   }
 }
 

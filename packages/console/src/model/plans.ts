@@ -99,7 +99,7 @@ export class Plans {
   async replan(services: ReadonlySet<ServiceKey>): Promise<void> {
     for (const [nodeName, plan] of this.#kept) {
       if (this.#outdated.has(nodeName)) continue;
-      const step = await inSlices(plan.planned.planner.replan(this.#parts.state, services, plan.memory));
+      const step = await inSlices(plan.planned.planner.replan(plan.planned.state, services, plan.memory));
       plan.memory.apply(step.memory);
     }
     await this.of(this.first);

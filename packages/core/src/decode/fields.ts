@@ -169,9 +169,9 @@ export const LOAD_BALANCER_IP_MODE = "fairlead.dev/load-balancer-ip-mode";
 
 export const IP_MODES: readonly unknown[] = ["Proxy", "VIP"];
 
-/** Whether packets to an address of status.loadBalancer come here with that address still on them. */
-export function arrivesAsSent(ipMode: unknown, annotations: RawObject): boolean {
-  return (isAbsent(ipMode) || ipMode === "VIP") && annotations[LOAD_BALANCER_IP_MODE] !== "Proxy";
+/** Whether, as status says, packets to an address of a load balancer come here with that address still on them. */
+export function arrivesAsSent(ipMode: unknown): boolean {
+  return isAbsent(ipMode) || ipMode === "VIP";
 }
 
 /** Absent means TCP, as in the API. */

@@ -15,25 +15,11 @@ import {
 import type { Service } from "../objects.ts";
 import type { ProblemList } from "../problem.ts";
 import { onlyLocal } from "../traffic-policy.ts";
+import { ANNOTATION_PREFIX, OWN_ANNOTATIONS } from "./annotations.ts";
 import { arrivesAsSent, IP_MODES, LOAD_BALANCER_IP_MODE } from "./fields.ts";
-
-export const ANNOTATION_PREFIX = "fairlead.dev/";
 
 /** Annotation of a Service: who may use its node ports (`nodePortRanges`). */
 export const NODE_PORT_SOURCE_RANGES = `${ANNOTATION_PREFIX}node-port-source-ranges`;
-
-/** All annotations of Services that any part of Fairlead reads; docs/annotations.md describes them. */
-const SERVICE_ANNOTATIONS: readonly string[] = [
-  "balance",
-  "fast-path",
-  "ipvs-scheduler",
-  "load-balancer-ip-mode",
-  "local-port",
-  "no-local-endpoint",
-  "node-port-addresses",
-  "node-port-source-ranges",
-  "ownership",
-].map((name) => `${ANNOTATION_PREFIX}${name}`);
 
 /** Ports of a node's own programs, which a Service must not take from it. */
 const NODE_PROGRAMS: ReadonlyMap<number, string> = new Map([
@@ -103,7 +89,7 @@ function noteRanges({ spec, type, ingress, annotations, service, problems }: See
   }
   if (service.externalIPs.length > 0)
     problems.add(RANGES, undefined, `does not limit the external IPs ${service.externalIPs.join(", ")}`, "note");
-  if (ingress.some(({ ipMode }) => !arrivesAsSent(ipMode, annotations)))
+  if (ingress.some(({ ipMode }) => !arrivesAsSent(ipMode)))
     problems.add(RANGES, undefined, "is left to the load balancer where the ipMode is Proxy", "note");
 }
 
@@ -153,9 +139,9 @@ function noteIPMode({ type, ingress, annotations, problems }: Seen): void {
     );
   else if (value === "Proxy" && others.length > 0)
     problems.add(
-      "status.loadBalancer.ingress",
-      others,
-      `is left to the load balancer: the annotation ${LOAD_BALANCER_IP_MODE} is Proxy`,
+      field,
+      value,
+      `${LOAD_BALANCER_IP_MODE} leaves ${others.join(", ")} to the load balancer, with spec.loadBalancerSourceRanges`,
       "note",
     );
 }
@@ -220,9 +206,10 @@ function notePolicies({ spec, type, service, problems }: Seen): void {
 }
 
 function noteAnnotations(annotations: RawObject, problems: ProblemList): void {
+  const known = OWN_ANNOTATIONS.Service;
   for (const name of Object.keys(annotations)) {
-    if (!name.startsWith(ANNOTATION_PREFIX) || SERVICE_ANNOTATIONS.includes(name)) continue;
-    const reason = `${name} is unknown and has no effect; it can be ${SERVICE_ANNOTATIONS.join(", ")}`;
+    if (!name.startsWith(ANNOTATION_PREFIX) || known.includes(name)) continue;
+    const reason = `${name} is unknown and has no effect; it can be ${known.join(", ")}`;
     problems.add("metadata.annotations", annotations[name], reason);
   }
 }

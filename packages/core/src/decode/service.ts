@@ -15,6 +15,7 @@ import { compact } from "../data.ts";
 import type { Service, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
+import { ANNOTATION_PREFIX } from "./annotations.ts";
 import {
   AMBIGUOUS,
   arrivesAsSent,
@@ -23,6 +24,7 @@ import {
   type Intern,
   isSubdomain,
   keepAsIs,
+  LOAD_BALANCER_IP_MODE,
   type Metadata,
   metadataOf,
   readAddress,
@@ -31,7 +33,7 @@ import {
   type SpecialAddress,
   UNUSABLE,
 } from "./fields.ts";
-import { ANNOTATION_PREFIX, noteService } from "./service-notices.ts";
+import { noteService } from "./service-notices.ts";
 
 interface ServiceDecoding {
   /** Annotations that are kept alongside Fairlead's own. Default: none. */
@@ -119,7 +121,7 @@ function readService(
     clusterIPs,
     ports,
     externalIPs,
-    loadBalancerIPs: readIngressAddresses(raw, metadata.annotations, problems),
+    ...readIngressAddresses(raw, metadata.annotations, problems),
     ...readSourceRanges(spec, problems),
     internalTrafficPolicy: readPolicy("internalTrafficPolicy", spec, problems),
     externalTrafficPolicy,
@@ -235,19 +237,25 @@ function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): 
 }
 
 /**
- * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it (`arrivesAsSent`).
+ * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it.
  * Loopback and link-local ones are left to those who hand them out: no other program may write the status.
  */
-function readIngressAddresses(raw: RawObject, annotations: RawObject, problems: ProblemList): readonly string[] {
+function readIngressAddresses(
+  raw: RawObject,
+  annotations: RawObject,
+  problems: ProblemList,
+): Pick<Service, "loadBalancerIPs" | "leftLoadBalancerIPs"> {
   const ingress = itemsOf(fieldsOf(fieldsOf(raw["status"])["loadBalancer"])["ingress"]);
   const found = new Set<string>();
   ingress.forEach((item, i) => {
     const { ip, ipMode } = fieldsOf(item);
-    if (!arrivesAsSent(ipMode, annotations)) return;
+    if (!arrivesAsSent(ipMode)) return;
     const address = readAddress(`status.loadBalancer.ingress[${i}].ip`, ip, UNUSABLE, problems);
     if (address !== undefined) found.add(address.text);
   });
-  return compact([...found]);
+  const addresses = compact([...found]);
+  const areLeft = annotations[LOAD_BALANCER_IP_MODE] === "Proxy" && addresses.length > 0;
+  return areLeft ? { loadBalancerIPs: compact([]), leftLoadBalancerIPs: addresses } : { loadBalancerIPs: addresses };
 }
 
 /**
