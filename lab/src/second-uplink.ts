@@ -59,11 +59,11 @@ const BEHIND = {
 const METRIC = 2_000;
 
 export function openSecondUplink(
-  { namespace: beside, runner: node }: { readonly namespace: NetworkNamespace; readonly runner: Runner },
+  { namespace: alongside, runner: node }: { readonly namespace: NetworkNamespace; readonly runner: Runner },
   families: readonly IPFamily[],
 ): Promise<SecondUplink> {
   return orDispose(async (opened) => {
-    const [router, client] = await Promise.all([createNamespace({ beside }), createNamespace({ beside })]);
+    const [router, client] = await Promise.all([createNamespace({ alongside }), createNamespace({ alongside })]);
     opened.use(router);
     opened.use(client);
     const [onRouter, onClient] = [runnerIn(router), runnerIn(client)];

@@ -101,7 +101,7 @@ async function openEtcd(fabric: NetworkNamespace, folder: string, opened: AsyncD
 
 async function openNode(fabric: NetworkNamespace, number: number): Promise<NetworkNamespace> {
   const link = `node${number}`;
-  const node = await createNamespace({ beside: fabric });
+  const node = await createNamespace({ alongside: fabric });
   await applySettings(runnerIn(node), kernelSettings("node-a"));
   await applyLines(runnerIn(fabric), [veth(link, "eth0", node.pid), `link set ${link} master br0`, up(link)]);
   const lines = [

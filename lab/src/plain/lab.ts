@@ -95,7 +95,7 @@ async function openNamespaces(opened: AsyncDisposableStack): Promise<ReadonlyMap
   const [first, ...others] = [...FIXED_NAMESPACES, ...pods.map(({ name }) => name)];
   const base = opened.use(await createNamespace());
   const more = await Promise.all(
-    others.map(async (name) => [name, opened.use(await createNamespace({ beside: base }))] as const),
+    others.map(async (name) => [name, opened.use(await createNamespace({ alongside: base }))] as const),
   );
   return new Map([[first, base], ...more]);
 }

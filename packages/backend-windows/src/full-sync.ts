@@ -209,7 +209,7 @@ function isMarked({ PortMappings = [] }: Balancer): boolean {
   return PortMappings.length === 1 && PortMappings.every(({ Flags = 0 }) => (Flags & MAPPING_FLAGS.externalPort) !== 0);
 }
 
-/** Whether none of its endpoints is another network's. Those that are gone are nobody's. */
+/** Whether none of its endpoints is another network's. Those that are gone belong to no network. */
 export async function leadsHere(
   port: HcnPort,
   { HostComputeEndpoints = [] }: Balancer,

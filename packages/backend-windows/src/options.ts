@@ -32,7 +32,7 @@ export interface WindowsOptions extends Partial<Omit<ConfiguredOptions, "network
   readonly nodeAddress?: () => Promise<NodeAddress | undefined>;
   /** Gives the event loop its turn, every few milliseconds of rendering. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;
-  /** Told of what does not stop the sync but an operator should know. */
+  /** Called with what does not stop the sync but an operator should know. */
   readonly onProblem?: (problem: string) => void;
 }
 

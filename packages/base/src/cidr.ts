@@ -35,9 +35,9 @@ export interface StrictCIDR extends CIDR {
 }
 
 /**
- * Reads a CIDR of a configuration: the address as by `parseAddress`, the length without leading zeros. What the caller
- * may want to refuse besides (host bits, the mapped form) is told. A mapped prefix shorter than 96 bits, which is wider
- * than IPv4, is taken as `0.0.0.0/0`.
+ * Reads a CIDR of a configuration: the address as by `parseAddress`, the length without leading zeros. The result says
+ * what the caller may also want to refuse (host bits, the mapped form). A mapped prefix shorter than 96 bits, which is
+ * wider than IPv4, is taken as `0.0.0.0/0`.
  *
  * @returns undefined when it is not an address with a prefix length
  */

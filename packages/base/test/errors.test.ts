@@ -8,11 +8,11 @@ test.each([
   ["thrown text", "thrown text"],
   [undefined, "undefined"],
   [new AggregateError([new Error("::1 refused"), new Error("127.0.0.1 refused")]), "::1 refused; 127.0.0.1 refused"],
-])("%o is told as %j", (error, text) => {
+])("%o becomes %j", (error, text) => {
   expect(errorText(error)).toBe(text);
 });
 
-test("causes are told once, five at most", () => {
+test("causes are named once, five at most", () => {
   const refused = new Error("connect ECONNREFUSED");
   const listing = new Error("listing failed", {
     cause: new Error("request: connect ECONNREFUSED", { cause: refused }),
@@ -40,7 +40,7 @@ test("what is not an error becomes the message of one", () => {
   expect(asError("text")).toMatchObject({ message: "text", cause: "text" });
 });
 
-test("what fails stops no other work, and is told after the last one", async () => {
+test("a failure stops no other work, and is reported after the last one", async () => {
   const done: string[] = [];
   const work = (name: string, error?: Error) => async () => {
     done.push(name);
@@ -50,7 +50,7 @@ test("what fails stops no other work, and is told after the last one", async () 
   const all = attemptAll([work("a", first), work("b"), work("c", third), work("d")], "something is left");
   await expect(all).rejects.toMatchObject({ message: "something is left", errors: [first, third] });
   expect(done).toEqual(["a", "b", "c", "d"]);
-  await attemptAll([work("e")], "never told");
+  await attemptAll([work("e")], "never reported");
 });
 
 test.each(["20.20.0", "22.18.1", "18.0.0"])(

@@ -53,7 +53,7 @@ describe("a followed stream", () => {
     await two;
   });
 
-  test("where it ends or fails, whoever waits is given what never held, and what came last", async ({ signal }) => {
+  test("where it ends or fails, each waiter is given what never held, and what came last", async ({ signal }) => {
     const { open, put, fail } = source();
     await using numbers = follow(signal, open);
     const nine = numbers.until(last(9));
@@ -85,7 +85,7 @@ describe("a followed stream", () => {
     expect(reason.message).toBe("timed out\nthis never held: a two\nlast of 1:\n1");
   });
 
-  test("which nobody waits for fails nobody; stopped, it says what it has thrown before", async ({ signal }) => {
+  test("that fails without a waiter fails no test; stopped, it throws what it has kept", async ({ signal }) => {
     const [one, other] = [source(), source()];
     {
       await using failing = follow(signal, one.open);

@@ -94,7 +94,7 @@ test("a turn lets timers and promises run", async () => {
   expect(ran).toBe(true);
 });
 
-test("the system's clock tells wall time and durations", async () => {
+test("the system's clock has wall time and durations", async () => {
   const [wall, start] = [systemClock.now(), systemClock.monotonic()];
   await new Promise<void>((resolve) => systemClock.after(2, resolve));
   systemClock.after(60_000, () => expect.unreachable())();

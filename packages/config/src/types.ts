@@ -245,7 +245,7 @@ export interface IptablesSettings extends CommonSettings {
 export interface IpvsSettings extends CommonSettings {
   /** A scheduler of the kernel, `rr` by default. */
   readonly scheduler: string;
-  /** Canonical CIDRs whose virtual servers the clean-up leaves alone. */
+  /** Canonical CIDRs whose virtual servers the clean-up keeps. */
   readonly excludeCIDRs: readonly string[];
   /**
    * arp_ignore and arp_announce are set, so that the node answers ARP for service addresses on their own interface
@@ -368,7 +368,7 @@ export interface MultiCNISettings {
   readonly cidrChanges: CIDRChanges;
   /** What a service with endpoints in both networks gets: its own endpoints, nothing, or all of them. */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
-  /** Which frontends of another network's services are left alone, where no rule says it. */
+  /** Which frontends of another network's services are left to that network, where no rule says it. */
   readonly excludedFrontends: "all" | "cluster-ip" | "excluded-clients";
   /** Undefined: as `excludedFrontends` has it. */
   readonly masqueradeToExcluded?: boolean | undefined;

@@ -18,7 +18,7 @@ export interface FilterOptions {
   readonly rule?: (service: Service) => RuledOwner | undefined;
   /**
    * A service with endpoints on both sides: `own-endpoints` proxies to those outside of the excluded CIDRs, `skip`
-   * leaves the service alone, `all` proxies to every endpoint.
+   * skips the service, `all` proxies to every endpoint.
    */
   readonly mixedServices: "own-endpoints" | "skip" | "all";
   /**

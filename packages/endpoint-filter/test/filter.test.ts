@@ -215,7 +215,7 @@ describe("filter", () => {
       expect(filter.isForeign?.("10.244.0.0")).toBe(false);
     });
 
-    test("are nobody under another policy", () => {
+    test("are unset under another policy", () => {
       expect(clients({ excludedFrontends: "all" })).toBeUndefined();
       expect(clients({ excludedFrontends: "cluster-ip" })).toBeUndefined();
     });

@@ -63,7 +63,7 @@ function plannedOf(objects: readonly object[]) {
   return Array.from(plans.IPv4.groups).filter(([id]) => id.startsWith("shop/web"));
 }
 
-const alone = plannedOf([]);
+const withoutTenant = plannedOf([]);
 
 const tenant = fc.record({
   annotations: fc
@@ -88,8 +88,8 @@ const tenant = fc.record({
 });
 
 test("annotations, external IPs, policies and endpoints of a tenant's Service leave another namespace's plan as it is", () => {
-  expect(alone).toHaveLength(1);
-  expect(JSON.stringify(alone[0]?.[1], replacer)).toContain(ADDRESS);
+  expect(withoutTenant).toHaveLength(1);
+  expect(JSON.stringify(withoutTenant[0]?.[1], replacer)).toContain(ADDRESS);
   fc.assert(
     fc.property(tenant, ({ annotations, externalIPs, port, older, affinity, policies, ranges, endpoints }) => {
       const spec = {
@@ -103,7 +103,7 @@ test("annotations, external IPs, policies and endpoints of a tenant's Service le
       };
       const created = older ? { creationTimestamp: "2020-01-01T00:00:00Z" } : {};
       const theirs = [service("a-tenant", spec, created, annotations), slice("a-tenant", endpoints)];
-      expect(plannedOf(theirs)).toEqual(alone);
+      expect(plannedOf(theirs)).toEqual(withoutTenant);
     }),
   );
 });

@@ -29,7 +29,7 @@ export interface NodeAddressesOptions {
   readonly timers?: Timers;
   /** Milliseconds to wait for more changes after one. Default 200. */
   readonly settleMs?: number;
-  /** Told each time that listening ended or a listing failed. */
+  /** Called each time that listening ends or a listing fails. */
   readonly onProblem?: (error: unknown) => void;
 }
 

@@ -70,7 +70,7 @@ export interface NodeAddresses {
 
 export const IPVS_DEVICE = "kube-ipvs0";
 
-/** What is told of a device or of an address. */
+/** What the kernel reports of a device or of an address. */
 export interface AddressChange {
   readonly device: string;
   readonly gone: boolean;
@@ -117,7 +117,7 @@ interface RouteNetlink {
 /**
  * Begins to hear of addresses and devices.
  *
- * @returns what is told from now on, until the signal aborts; undefined: something was told that could not be kept
+ * @returns what the kernel reports from now on, until the signal aborts; undefined: a report was lost
  * @throws NetlinkError when the kernel refuses; Error when koffi has no binary for this machine
  */
 export async function hearChanges(
@@ -150,7 +150,7 @@ const FAMILIES = new Map(
   (["IPv4", "IPv6"] as const).map((family) => [ADDRESS_FAMILIES[family] as number, family] as const),
 );
 
-/** Milliseconds between two looks whether something was told: a system call each, also in an idle minute. */
+/** Milliseconds between two checks for messages of the kernel; each is a system call, also in an idle minute. */
 const PAUSE_MS = 1_000;
 
 async function* heard(

@@ -61,7 +61,7 @@ export interface DeviceFollowerOptions {
   readonly timers: Timers;
 }
 
-/** Milliseconds between two looks whether something was told: a system call each. */
+/** Milliseconds between two checks for messages of the kernel; each is a system call. */
 const PAUSE_MS = 250;
 
 /** Follows the devices of the network namespace that the sockets are opened in. */
@@ -74,9 +74,9 @@ export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOpt
         socket.join();
         const devices = await listDevices(open);
         yield await seen(open, devices, networks);
-        const told = () => receiveOrLost(socket, room);
+        const receive = () => receiveOrLost(socket, room);
         while (!signal.aborted) {
-          for (const there of await look(told, open, devices)) yield await seen(open, there, networks);
+          for (const there of await look(receive, open, devices)) yield await seen(open, there, networks);
           await sleep(timers, PAUSE_MS, signal);
         }
       } finally {
@@ -137,13 +137,13 @@ export async function readDeviceNetworks(
  *   went and came back
  */
 async function look(
-  told: () => ReturnType<typeof receiveOrLost>,
+  receive: () => ReturnType<typeof receiveOrLost>,
   open: OpenNetlink,
   devices: Map<number, NetworkDevice>,
 ): Promise<readonly ReadonlyMap<number, NetworkDevice>[]> {
   const gone = new Set<number>();
   let changed = false;
-  for (let report = told(); report !== undefined; report = told()) {
+  for (let report = receive(); report !== undefined; report = receive()) {
     if (report === "lost") {
       const now = await listDevices(open);
       devices.clear();

@@ -62,7 +62,7 @@ export function createLinks(runner: Runner, { open }: LinksOptions = {}): LinksC
   };
 }
 
-/** ifinfomsg: family, type, index, flags, change. Zeros: the device is told by its name. */
+/** ifinfomsg: family, type, index, flags, change. Zeros: the name identifies the device. */
 const noLink = new Uint8Array(16);
 
 export function encodeDevice({ kind, device }: DeviceCommand): Buffer {

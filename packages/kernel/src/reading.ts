@@ -308,7 +308,7 @@ const TABLES = ["filter", "nat", "mangle", "raw", "security"] as const;
 
 /**
  * What asks for something that is different after any change of a family's legacy rules in this network namespace,
- * whatever they have counted. It gives undefined where it cannot be told: the kernel does not say it, or a table is
+ * whatever they have counted. It gives undefined where this is unknown: the kernel does not say it, or a table is
  * large.
  */
 function createLegacyState(family: IPFamily): () => Promise<string | undefined> {

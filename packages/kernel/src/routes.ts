@@ -60,7 +60,7 @@ export type RoutingCommand =
   | { readonly kind: "add-rule"; readonly rule: MarkRule }
   | { readonly kind: "delete-rule"; readonly rule: MarkRule };
 
-/** Until when and what changes are told. */
+/** Which changes a watch reports, and until when. */
 export interface RoutingWatchOptions {
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -137,7 +137,7 @@ const HEADER_REST = 4;
 const PROTOCOL_AT = 1;
 const WHOLE_ADDRESS: Readonly<Record<number, number>> = { 2: 32, 10: 128 };
 
-/** Milliseconds between two looks whether something was told; what comes together is one step. */
+/** Milliseconds between two checks for messages of the kernel; what comes together is one step. */
 const PAUSE_MS = 1_000;
 
 /** @throws NetlinkError when the kernel refuses; Error when koffi has no binary for this machine */

@@ -58,12 +58,12 @@ insideTest("changes are seen, those that come together once", async ({ namespace
   await lists.stop();
 });
 
-insideTest("what becomes of kube-ipvs0 is told, its end last", async ({ namespace, runner, signal }) => {
+insideTest("what becomes of kube-ipvs0 is reported, its end last", async ({ namespace, runner, signal }) => {
   const { routeListening: listen, route: open } = netlinkIn(namespace);
   const clock = new VirtualClock();
   const addresses = createNodeAddresses(runner, { listen, open, timers: clock });
-  const told = new Followed<ServiceDeviceChange>(signal);
-  const onServiceDevice = (change: ServiceDeviceChange) => told.add(change);
+  const reports = new Followed<ServiceDeviceChange>(signal);
+  const onServiceDevice = (change: ServiceDeviceChange) => reports.add(change);
   await using lists = follow(signal, (stop) => addresses.watch({ signal: stop, onServiceDevice }));
   // It listens before it first waits.
   await clock.timer(() => true);
@@ -73,8 +73,8 @@ insideTest("what becomes of kube-ipvs0 is told, its end last", async ({ namespac
   await runner.run(["ip", "addr", "del", "10.96.0.1/32", "dev", "kube-ipvs0"]);
   await runner.run(["ip", "link", "del", "kube-ipvs0"]);
   const isEnd = ({ address, gone }: ServiceDeviceChange) => address === undefined && gone;
-  await until(signal, () => told.seen.some(isEnd), clock);
-  const changes = told.seen;
+  await until(signal, () => reports.seen.some(isEnd), clock);
+  const changes = reports.seen;
   expect(changes.findIndex(isEnd)).toBe(changes.length - 1);
   expect(changes).toEqual(
     expect.arrayContaining([

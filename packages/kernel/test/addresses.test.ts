@@ -140,13 +140,13 @@ function following(listen: () => Promise<ListeningSocket>) {
 }
 
 test("what could not be kept leads to a list, and no process listens", async () => {
-  const told: Error[] = [];
+  const errors: Error[] = [];
   let closed = 0;
   const socket: ListeningSocket = {
     join: () => {},
     leave: () => {},
     receive() {
-      const next = told.shift();
+      const next = errors.shift();
       if (next === undefined) return undefined;
       throw next;
     },
@@ -155,7 +155,7 @@ test("what could not be kept leads to a list, and no process listens", async () 
   const { timers, calls, lists, end } = following(async () => socket);
   await timers.advance(5_000);
   expect(lists()).toBe(2);
-  told.push(new NetlinkError("reading", ENOBUFS));
+  errors.push(new NetlinkError("reading", ENOBUFS));
   await timers.advance(2_000);
   expect([lists(), calls]).toEqual([3, []]);
   await end();

@@ -83,7 +83,7 @@ describe("faults", () => {
     await failed;
   });
 
-  test("somebody meddles just before a call", async () => {
+  test("another process meddles just before a call", async () => {
     const iptables = new FakeIptables({ family: "IPv4" });
     await iptables.restore(TWO);
     const stop = iptables.faults.onCall(({ argv }) => {

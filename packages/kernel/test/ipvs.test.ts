@@ -45,7 +45,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return collected;
 }
 
-/** What the kernel says of a server: what it was told, which has the same attributes. */
+/** What the kernel reports of a server has the same attributes as the request that adds it. */
 function reported(server: VirtualServer): Buffer {
   const request = encodeServerCommand(FAMILY, { kind: "add-server", server });
   return message(FAMILY, request.subarray(20));
@@ -108,7 +108,7 @@ describe("virtual servers by netlink", () => {
     ]);
   });
 
-  test("commands become requests, 100 to a datagram, of which the last one alone is acknowledged", async () => {
+  test("commands become requests, 100 to a datagram, of which only the last one is acknowledged", async () => {
     const { kernel, client } = clientOf(result(0, 99), result(0, 0));
     await client.change(Array(101).fill(addWeb));
     const [, first, second] = kernel.sent;

@@ -51,7 +51,7 @@ if (withoutIpvs === undefined) {
     test.for(IPVSADM_CASES)("$name", (row) => inNamespace((runner) => checkIpvsadm(createIpvsadm(runner), row)));
   });
 } else {
-  process.stderr.write(`ipvsadm's rows run on the fake alone: ${withoutIpvs}\n`);
+  process.stderr.write(`ipvsadm's rows run on the fake only: ${withoutIpvs}\n`);
 }
 
 kernelTest("addresses of a device, and a change that stops half way", async ({ runner }) => {
@@ -122,7 +122,7 @@ insideTest("sets are listed by netlink as ipset prints them, those that are not 
   const many = Array.from({ length: 3_000 }, (_, at) => `add P 10.96.${at >> 8}.${at & 0xff},tcp:443`);
   const foreign = "create Z hash:net family inet";
   await runner.run(["ipset", "restore"], { input: `${[...SETS, foreign, ...LEFT, ...many.slice(2)].join("\n")}\n` });
-  const names = ["P", "nobody", "N", "M", "L", "I", "B"];
+  const names = ["P", "missing", "N", "M", "L", "I", "B"];
   const all = async (client: IpsetClient) => {
     const found: { readonly name: string; readonly members: readonly string[] }[] = [];
     for await (const set of client.save(names)) found.push({ ...set, members: [...set.members].sort() });

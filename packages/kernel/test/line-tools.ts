@@ -38,7 +38,7 @@ export const IPVSADM_CASES: readonly LineCase[] = [
     ],
   },
   {
-    name: "a server twice: told, skipped",
+    name: "a server twice: reported, skipped",
     input: [WEB, WEB, OTHER],
     error: /Service already exists/,
     left: [WEB, OTHER],

@@ -35,9 +35,9 @@ kernelSuite("network namespace", () => {
     expect((await runner.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
   });
 
-  test("interfaces move to one made beside it", async () => {
+  test("interfaces move to one made next to it", async () => {
     const one = await make();
-    const two = await make({ beside: one });
+    const two = await make({ alongside: one });
     const inOne = createRunner({ prefix: one.argvPrefix });
     await inOne.run([
       "ip",
@@ -106,7 +106,7 @@ kernelSuite("network namespace", () => {
       .toBe("gone");
   });
 
-  test("keeps nobody from ending who forgot it", async () => {
+  test("keeps no process from ending that forgot it", async () => {
     const script = `import { createNamespace } from ${NETNS}; const { pid } = await createNamespace(); console.log(pid);`;
     const options = ["--conditions=@fairlead/source", "--input-type=module", "-e", script];
     const { stdout } = await createRunner({ timeoutMs: 0 }).run([process.execPath, ...options]);
@@ -131,7 +131,7 @@ test("an impossible namespace says why", async () => {
     dispose: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
-  await expect(createNamespace({ beside: nowhere })).rejects.toThrow(/cannot create a network namespace: .*nsenter/);
+  await expect(createNamespace({ alongside: nowhere })).rejects.toThrow(/cannot create a network namespace: .*nsenter/);
 });
 
 async function processesIn(space: string): Promise<readonly string[]> {

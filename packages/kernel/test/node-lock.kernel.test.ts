@@ -31,7 +31,7 @@ const acquireNamed = (instance: string, path: string) =>
   acquireNodeLock({ ...common, instance, folders: [path], proc });
 
 describe("in one process", () => {
-  test("the second is told who holds it; released, it can be had", async () => {
+  test("the second gets an error with the name of the holder; released, it can be had", async () => {
     const shared = folder();
     const lock = await acquire(shared);
     expect(lock.doubt).toBeUndefined();
@@ -55,7 +55,7 @@ describe("in one process", () => {
     (await acquireNamed("edge", shared)).release();
   });
 
-  test("nobody but its user can open it, whatever the folder was before", async () => {
+  test("only its user can open it, whatever the folder was before", async () => {
     const wide = folder();
     await mkdir(join(wide, "lock"), { recursive: true, mode: 0o777 });
     await writeFile(join(wide, "lock/agent.lock"), "", { mode: 0o666 });
@@ -73,7 +73,7 @@ describe("in one process", () => {
     lock.release();
   });
 
-  test("a folder that cannot be used is left out; without any the agent is told, and goes on", async () => {
+  test("a folder that cannot be used is skipped; without any the agent gets a problem, and goes on", async () => {
     const [good, file] = [folder(), folder()];
     await writeFile(file, "");
     const lock = await acquire("/proc/none", good);
@@ -91,7 +91,7 @@ describe("in one process", () => {
     expect((await acquire(path)).doubt).toContain(`${join(path, "lock/agent.lock")}: is not a regular file`);
   });
 
-  test.skipIf(process.geteuid?.() !== 0)("somebody else's folder is not used", async () => {
+  test.skipIf(process.geteuid?.() !== 0)("another user's folder is not used", async () => {
     const theirs = folder();
     await mkdir(join(theirs, "lock"), { recursive: true });
     chownSync(join(theirs, "lock"), 65_534, 65_534);
@@ -154,7 +154,7 @@ kernelSuite("in processes", () => {
     await first.kill();
   });
 
-  test("whoever locks a file of their own in the same way keeps no agent from starting", async () => {
+  test("a user that locks a file of their own in the same way keeps no agent from starting", async () => {
     await using other = await createNamespace();
     const theirs = folder();
     await mkdir(theirs);

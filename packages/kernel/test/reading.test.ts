@@ -29,7 +29,7 @@ function guarded(reads: Parameters<typeof readingOnly>[1]) {
 const IPVS_FAMILY = 0x1f;
 const server = { family: "IPv4", protocol: "TCP", address: "192.0.2.1", port: 80 } as const;
 
-describe("netlink for somebody who only reads", () => {
+describe("netlink for a caller that only reads", () => {
   test.each([
     ["a table", readsNftables, encodeGet("getTable", "ip", "kube-proxy", false)],
     ["all rules", readsNftables, encodeGet("getRule", "ip6")],
@@ -74,7 +74,7 @@ test("nf_tables may be asked for everything that a table is read by, and nothing
   expect(allowed.map(([name]) => name)).toEqual(gets);
 });
 
-describe("programs for somebody who only reads", () => {
+describe("programs for a caller that only reads", () => {
   test.each<{ argv: Argv }>([
     { argv: ["iptables-nft-restore"] },
     { argv: ["iptables-legacy-save", "--modprobe=/tmp/evil"] },

@@ -33,7 +33,7 @@ describe("run", () => {
     expect(stdout.trim()).toBe(`C yes ${HOME}`.trim());
   });
 
-  test("says how tools get memory, where nobody else has said", async () => {
+  test("says how tools get memory, where the environment does not", async () => {
     const reported = async (env: Readonly<Record<string, string>>) =>
       (await createRunner({ env }).run(["sh", "-c", "echo $GLIBC_TUNABLES"])).stdout.trim();
     expect((await reported({})).split(":")).toContain("glibc.malloc.hugetlb=1");
@@ -66,7 +66,7 @@ describe("run", () => {
     expect(error).toMatchObject({ reason: "not-found", argv: ["env", "fairlead-no-such-program"] });
   });
 
-  test("killed by somebody", async () => {
+  test("killed by another process", async () => {
     const error = await failure(runner.run(["sh", "-c", "kill -9 $$"]));
     expect(error).toMatchObject({ reason: "signal", signal: "SIGKILL" });
   });
@@ -77,7 +77,7 @@ describe("run", () => {
     expect(error.message).toBe("sleep 60: killed after 50 ms");
   });
 
-  test("killed after it was stopped by somebody, and said so", async () => {
+  test("killed after another process stopped it, and reported so", async () => {
     const impatient = createRunner({ stoppedMs: 20 });
     const script = "kill -STOP $$; echo went on";
     for (const work of [() => impatient.run(["sh", "-c", script]), () => all(impatient.stream(["sh", "-c", script]))]) {

@@ -50,7 +50,7 @@ export interface VirtualServerState extends VirtualServer {
   readonly destinations: readonly Destination[];
 }
 
-/** What `ipvsadm --list` tells of the connections to a server's destinations. */
+/** What `ipvsadm --list` reports of the connections to a server's destinations. */
 export interface ServerConnections extends VirtualServerKey {
   /** In the order of the listing. */
   readonly destinations: readonly DestinationConnections[];
@@ -196,7 +196,7 @@ const FORWARDING_OF_WORD: Readonly<Record<string, Destination["forwarding"]>> = 
 };
 
 /**
- * Puts together what the lines of `ipvsadm --list -n` tell of connections: a heading of three lines, then each server
+ * Puts together what the lines of `ipvsadm --list -n` report of connections: a heading of three lines, then each server
  * and its destinations (`  -> 10.144.1.5:8080   Masq    1      0          0`). Servers by firewall mark are passed
  * over.
  */

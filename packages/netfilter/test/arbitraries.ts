@@ -102,10 +102,10 @@ function ports(): fc.Arbitrary<PortsOf> {
       protocol: { value: "tcp" },
       match: { kind: "tcp", dport, flags: { ...not, ...flags } } as const,
     }));
-  const alone = fc
+  const withoutMatch = fc
     .record({ value: fc.constantFrom("tcp", "udp", "sctp", "esp", "ah"), negation })
     .map(({ value, negation: not }) => ({ protocol: { ...not, value }, match: undefined }));
-  return fc.oneof(withMatch, withFlags, alone);
+  return fc.oneof(withMatch, withFlags, withoutMatch);
 }
 
 const unsigned = fc.oneof(fc.nat(0xffff), fc.integer({ min: 0, max: 0xffffffff }), fc.constant(0xffffffff));

@@ -20,7 +20,7 @@ import {
 import { isWritable } from "../src/text/compare.ts";
 import { tokenize } from "../src/text/parse-rule.ts";
 
-/** What somebody may write into a comment: anything but a zero, also what looks like lines of a listing. */
+/** What another program may write into a comment: anything but a zero, also what looks like lines of a listing. */
 const comment = fc
   .oneof(
     fc.string({ unit: "binary", maxLength: 40 }),
@@ -177,12 +177,12 @@ describe("a rule that can't be read", () => {
     expect(rules[0]?.outInterface).toEqual({ value: "a\nb" });
   });
 
-  test("is an error, with its line, to whom others' rules matter", () => {
+  test("is an error, with its line, for a caller that needs all rules", () => {
     expect(() => parseSave(text)).toThrow(/^line 4: neither a table/);
     expect(() => lazily(text.replace("a\nb", "a")).get("nat")?.chains.get("A")?.rules).toThrow(/^line 4: /);
   });
 
-  test("has a key of its own, is equal to itself alone, and is not written", () => {
+  test("has a key of its own, is equal only to itself, and is not written", () => {
     const [first, second] = rulesOf(parseSave(text, { lenient: true }), "A") as [Rule, Rule];
     expect(ruleKey(first)).not.toBe(ruleKey(second));
     expect([ruleEquals(first, { ...first }), ruleEquals(first, second)]).toEqual([true, false]);

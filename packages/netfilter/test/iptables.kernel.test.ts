@@ -90,7 +90,7 @@ function linesOf(saved: string): string[] {
   return [...saved.matchAll(/^-A X ?(.*)$/gm)].map(([, words = ""]) => words);
 }
 
-/** Comments that the renderer takes, of the sort that somebody would try. */
+/** Comments that the renderer takes, of the sort that an attacker would try. */
 const hostileComment = fc
   .oneof(
     fc.string({ unit: "grapheme", maxLength: 80 }),

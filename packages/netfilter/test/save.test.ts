@@ -44,7 +44,7 @@ describe("parseSave", () => {
 
   test("no text is no table", () => expect(parseSave("").size).toBe(0));
 
-  test("rules that nobody wants are not even read", () => {
+  test("rules that the caller does not want are not read", () => {
     const broken = TEXT.replace("-j EMPTY", "-j");
     const chains = parseSave(broken, { keepRules: (table, chain) => table === "nat" && chain === "PREROUTING" }).get(
       "nat",
@@ -79,7 +79,7 @@ describe("parseList", () => {
     ]);
   });
 
-  test("one rule alone brings its chain", () => {
+  test("a single rule brings its chain", () => {
     expect(parseList("-A A -j B\n", "nat").chains.get("A")?.rules).toHaveLength(1);
   });
 
@@ -118,7 +118,7 @@ describe("LazySaveParser", () => {
     ]);
   });
 
-  test("a rule that can't be read is an error when somebody asks for its chain, with its line", () => {
+  test("a rule that cannot be read is an error with its line when the caller asks for its chain", () => {
     const chains = lazily(TEXT.replace("-j EMPTY", "-j")).get("nat")?.chains;
     expect(chains?.get("PREROUTING")?.rules).toHaveLength(1);
     expect(() => chains?.get("A")?.rules).toThrow("line 8: -j needs a value: -A A -d 10.0.0.1/32 -j");

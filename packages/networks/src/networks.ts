@@ -38,7 +38,7 @@ export interface NetworksDecision {
   readonly ownCIDRs: readonly string[];
   /** Decides by all this; the same one as before where nothing changed. */
   readonly filter: EndpointFilter;
-  /** All of our own CIDRs, for telling local traffic; the same list while they are the same. */
+  /** All of our own CIDRs, to recognize local traffic; the same list while they are the same. */
   readonly clusterCIDRs: readonly string[];
   /** Addresses that are in no network, whatever the CIDRs say. */
   readonly neutralAddresses: NeutralAddresses;
@@ -300,8 +300,8 @@ function sameFields(a: object, b: object): boolean {
 }
 
 /**
- * A decision looks at every CIDR, and whoever may create objects says how many there are: it takes a tenth of the time
- * at most.
+ * A decision looks at every CIDR, and users that may create objects decide how many there are: it takes a tenth of the
+ * time at most.
  */
 const SHARE = 10;
 const MOST_GATHER_MS = 60_000;

@@ -25,7 +25,7 @@ export interface CountingCIDRs {
   readonly bySide: ReadonlyMap<string, CIDRSide>;
   /** CIDRs that are on another side than before. */
   readonly changed: readonly string[];
-  /** All of our own, for telling local traffic: the written ones first, then the learned ones in order. */
+  /** All of our own, to recognize local traffic: the written ones first, then the learned ones in order. */
   readonly clusterCIDRs: readonly string[];
   /** In the order of addresses. */
   readonly conflicts: readonly Conflict[];

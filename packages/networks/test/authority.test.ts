@@ -38,7 +38,7 @@ describe("a source that has within", () => {
   test("is not believed where a narrower CIDR of the operator is ours", () => {
     const { next, subnet, cidr } = started(within({ [theirs.id]: ["10.0.0.0/9"], [ours.id]: ["10.0.0.0/16"] }));
     subnet("inside", "10.0.1.0/24");
-    subnet("beside", "10.16.0.0/16");
+    subnet("outside", "10.16.0.0/16");
     expect(next(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
     expect(cidr("10.0.1.0/24")?.why).toContain("lies in 10.0.0.0/16 (within of calico-ippools), which is ours");
   });

@@ -125,7 +125,7 @@ test.each([
   expect(found?.why).toBe(rule && `rule: ${rule}`);
 });
 
-const NOBODY = new TestServices();
+const NO_SERVICES = new TestServices();
 const LONG = 3_600_000;
 
 const MAIN = "10.16.0.0/16";
@@ -137,11 +137,11 @@ function renamed(options: SetupOptions = {}) {
   const made = setup({ vpcs: "listed", ...options });
   const { networks, clock, next } = made;
   const state = (one: Exclude<ResourceState, "waiting">) => networks.objects.setState(theirs.id, 1, one);
-  /** The decision after a while, with nobody at any address. */
+  /** The decision after a while, without a service at any address. */
   const later = (milliseconds: number) => {
-    next(NOBODY);
+    next(NO_SERVICES);
     clock.advanceNow(milliseconds);
-    return networks.decide(NOBODY).excludeCIDRs;
+    return networks.decide(NO_SERVICES).excludeCIDRs;
   };
   made.subnet("main", MAIN, "main");
   made.subnet("old", OLD, "ovn-cluster");
@@ -154,7 +154,7 @@ test("the default VPC is the one that says so, also for a Subnet that names none
   vpc("main", true);
   vpc("ovn-cluster", false);
   start();
-  expect(next(NOBODY).excludeCIDRs).toEqual([MAIN, "10.18.0.0/16"]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([MAIN, "10.18.0.0/16"]);
   expect(networks.report().sources[0]).toEqual({ source: "kube-ovn-subnets", side: "excluded", state: "listed" });
 });
 
@@ -165,35 +165,35 @@ test("nothing is decided before it is known which VPC is the default one", () =>
   expect(networks.ready).toBe(false);
   state("listed");
   expect(networks.ready).toBe(true);
-  expect(networks.decide(NOBODY).excludeCIDRs).toEqual([MAIN]);
+  expect(networks.decide(NO_SERVICES).excludeCIDRs).toEqual([MAIN]);
 });
 
 test("a Subnet that changes its VPC counts, or does not, by the new one", () => {
   const { subnet, start, next, later } = renamed();
   start();
-  expect(next(NOBODY).excludeCIDRs).toEqual([OLD]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([OLD]);
   subnet("main", MAIN, "ovn-cluster");
   subnet("old", OLD, "main");
-  expect(next(NOBODY).excludeCIDRs).toEqual([MAIN, OLD]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([MAIN, OLD]);
   expect(later(LONG)).toEqual([MAIN]);
 });
 
 test("a VPC that becomes the default one is learned; what was, goes as any CIDR does", () => {
   const { vpc, start, next, later } = renamed();
   start();
-  expect(next(NOBODY).excludeCIDRs).toEqual([OLD]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([OLD]);
   vpc("main", true);
-  expect(next(NOBODY).excludeCIDRs).toEqual([MAIN, OLD]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([MAIN, OLD]);
   expect(later(LONG)).toEqual([MAIN]);
 });
 
 test("where Vpcs may not be read, the source says so; ovn-cluster's Subnets are followed", () => {
   const { networks, subnet, noSubnet, start, next, later } = renamed({ vpcs: "forbidden" });
   start();
-  expect(next(NOBODY).excludeCIDRs).toEqual([OLD]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([OLD]);
   expect(networks.report().sources[0]).toMatchObject({ state: "forbidden", forbidden: ["vpcs.kubeovn.io"] });
   subnet("new", "10.19.0.0/16", "ovn-cluster");
-  expect(next(NOBODY).excludeCIDRs).toEqual([OLD, "10.19.0.0/16"]);
+  expect(next(NO_SERVICES).excludeCIDRs).toEqual([OLD, "10.19.0.0/16"]);
   noSubnet("old");
   expect(later(LONG)).toEqual(["10.19.0.0/16"]);
 });
@@ -202,7 +202,7 @@ test.each(["forbidden", "absent"] as const)("after a restart with Vpcs %s what w
   const before = renamed();
   before.vpc("main", true);
   before.start();
-  before.next(NOBODY);
+  before.next(NO_SERVICES);
   const { subnet, noSubnet, start, later, cidr } = renamed({ vpcs, known: before.networks.lastKnown() });
   // ovn-cluster, in place of an unknown one, has nothing else.
   subnet("third", "10.20.0.0/16", "third");
@@ -224,18 +224,18 @@ test("where their resource goes with all Vpcs nothing is taken away, whatever th
       const { networks, clock, subnet, vpc, noVpc, start, next, state } = renamed();
       vpc("main", true);
       start();
-      let before = new Set(next(NOBODY).excludeCIDRs);
+      let before = new Set(next(NO_SERVICES).excludeCIDRs);
       for (const one of happenings) {
         if ("vpc" in one) {
-          // As the server tells it when the CRD is deleted: the objects, and soon after that there is no resource.
+          // As the server reports it when the CRD is deleted: the objects, and soon after that there is no resource.
           noVpc(one.vpc);
           clock.advanceNow(one.wait);
-          networks.decide(NOBODY);
+          networks.decide(NO_SERVICES);
           state("absent");
         } else if ("state" in one) state(one.state);
         else subnet("moved", MOVED, one.subnet);
         clock.advanceNow(one.wait);
-        const after = new Set(networks.decide(NOBODY).excludeCIDRs);
+        const after = new Set(networks.decide(NO_SERVICES).excludeCIDRs);
         expect([...before].filter((cidr) => cidr !== MOVED && !after.has(cidr))).toEqual([]);
         before = after;
       }

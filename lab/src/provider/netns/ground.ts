@@ -49,10 +49,10 @@ export async function openGround(
   opened: AsyncDisposableStack,
 ): Promise<Ground> {
   const fabric = opened.use(await createNamespace());
-  const beside = async () => opened.use(await createNamespace({ beside: fabric }));
-  const outside = await beside();
+  const alongside = async () => opened.use(await createNamespace({ alongside: fabric }));
+  const outside = await alongside();
   const nodes = await Promise.all(
-    Array.from({ length: count }, async (_, at) => describeNode(at + 1, families, await beside())),
+    Array.from({ length: count }, async (_, at) => describeNode(at + 1, families, await alongside())),
   );
   const ground = { families, fabric, outside, nodes };
   await wire(ground);
@@ -89,7 +89,7 @@ export async function routeFromOutside(runner: Runner, families: readonly IPFami
 }
 
 export async function podNamespace({ fabric }: Ground): Promise<NetworkNamespace> {
-  const namespace = await createNamespace({ beside: fabric });
+  const namespace = await createNamespace({ alongside: fabric });
   await applySettings(runnerIn(namespace), host);
   return namespace;
 }

@@ -109,8 +109,8 @@ export function isRemote({ Flags = 0 }: { readonly Flags?: number }): boolean {
 }
 
 /**
- * What tells a load balancer from all others, of whatever program: its address or the node's ports, protocol, port and
- * family.
+ * What distinguishes a load balancer from all others, of whatever program: its address or the node's ports, protocol,
+ * port and family.
  */
 export function frontendKey(settings: {
   readonly FrontendVIPs?: readonly string[];

@@ -24,7 +24,7 @@ export class Followed<Item> {
   readonly #waiting = new Set<() => void>();
   #over: { readonly why: string; readonly cause?: unknown } | undefined;
 
-  /** @param signal the test's: when it aborts, whoever waits gets an error */
+  /** @param signal the test's: when it aborts, each waiter gets an error */
   constructor(signal: AbortSignal) {
     signal.addEventListener("abort", () => this.#end({ why: GIVEN_UP, cause: signal.reason }), { once: true });
   }
@@ -107,7 +107,7 @@ export interface FollowedStream<Item> extends Followed<Item>, AsyncDisposable {
 }
 
 /**
- * Follows a stream in the background. A stream that fails fails whoever waits for more of it, and nobody else.
+ * Follows a stream in the background. A stream that fails also fails those waits that need more of it, and only those.
  *
  * @param signal the test's
  * @param open the stream, which ends when its signal aborts

@@ -29,7 +29,10 @@ export interface CommandOptions {
   readonly metricsPort?: number;
 }
 
-/** Zero in a file is the default for most periods (v1alpha1 cannot tell zero from absent); as a flag it is zero. */
+/**
+ * Zero in a file is the default for most periods (v1alpha1 does not distinguish zero from absent); as a flag it is
+ * zero.
+ */
 export function periodOf(input: ConfigInput, given: number | undefined, fallback: number): number {
   return given === undefined || (given === 0 && input.origin === "file") ? fallback : given;
 }

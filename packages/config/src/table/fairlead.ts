@@ -116,7 +116,7 @@ export const fairleadSchema = z.strictObject({
       flag: "excluded-frontends",
       default: "all",
       help: "Which frontends of an excluded service are left to the other network: all, only the ClusterIP (cluster-ip), or the ClusterIP for clients in the excluded CIDRs only (excluded-clients). Fairlead proxies the rest.",
-      meaning: "what of an excluded service is left alone",
+      meaning: "which frontends of an excluded service are skipped",
     }),
     masqueradeToExcluded: field(flag, {
       flag: "masquerade-to-excluded",

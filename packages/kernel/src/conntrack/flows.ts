@@ -72,7 +72,7 @@ export interface Connection {
   readonly received?: Volume;
 }
 
-/** lost: the kernel had more to tell than was read in time, or tells no single ones. */
+/** lost: the kernel had more to report than was read in time, or reports no single ones. */
 export type ConnectionEvent =
   | { readonly kind: "new" | "update" | "gone"; readonly connection: Connection }
   | { readonly kind: "lost" };

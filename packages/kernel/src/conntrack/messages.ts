@@ -110,8 +110,8 @@ const SEEN_REPLY = 1 << 1;
 const OFFLOADED = (1 << 14) | (1 << 15);
 
 /**
- * An entry of connection tracking with all that is told of it; undefined for one of a protocol without ports, or of
- * another zone than 0.
+ * An entry of connection tracking with all that the kernel reports of it; undefined for one of a protocol without
+ * ports, or of another zone than 0.
  *
  * @param attributes where they lie, behind the address family, version and resource
  */

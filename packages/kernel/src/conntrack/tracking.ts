@@ -53,7 +53,7 @@ export function createTrackingTools(runner: Runner): Tracking {
         for (const protocol of ["TCP", "UDP", "SCTP"] as const) yield* listConnections(runner, family, protocol);
       }
     },
-    // One process for both: without -f it tells of all families.
+    // One process for both: without -f it reports all families.
     follow: async (signal) => followed(runner, signal),
   };
 }
@@ -78,7 +78,7 @@ export async function* listConnections(
 }
 
 const PROTOCOLS = ["TCP", "UDP", "SCTP"] as const satisfies readonly Protocol[];
-/** Milliseconds between two looks whether something was told. */
+/** Milliseconds between two checks for messages of the kernel. */
 const PAUSE_MS = 100;
 
 interface NetlinkTrackingOptions {
@@ -142,7 +142,7 @@ async function* dumped(open: OpenNetlink, request: Buffer): AsyncGenerator<Conne
   }
 }
 
-/** What was told until now, in turns. */
+/** What the kernel has reported until now, in turns. */
 async function* reported(socket: ListeningSocket, room: Buffer): AsyncGenerator<ConnectionEvent, void, void> {
   const yielding = slices();
   for (let bytes = receiveOrLost(socket, room); bytes !== undefined; bytes = receiveOrLost(socket, room)) {

@@ -18,7 +18,7 @@ import type { Argv } from "../runner.ts";
 import type { Sysctl, SysctlResult } from "../sysctl.ts";
 import { Faults, killed, singleStep } from "./faults.ts";
 
-/** Addresses in memory. What watches them is told of each change at once. */
+/** Addresses in memory. Watchers get each change at once. */
 export class FakeNodeAddresses implements NodeAddresses {
   /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
@@ -41,7 +41,7 @@ export class FakeNodeAddresses implements NodeAddresses {
     this.#set(this.#addresses.filter(({ address }) => !addresses.includes(address)));
   }
 
-  /** Tells those who watch that kube-ipvs0 has changed. */
+  /** Reports to watchers that kube-ipvs0 has changed. */
   notify(change: ServiceDeviceChange): void {
     for (const listener of this.#listeners) listener(change);
   }
@@ -140,7 +140,7 @@ export class FakeTracking implements Pick<Tracking, "list"> {
   }
 }
 
-/** Devices in memory, whoever follows them. */
+/** Devices in memory, for any number of followers. */
 export class FakeDevices implements DeviceFollower {
   readonly #devices = new Map<string, NetworkDevice>();
   readonly #waiting = new Set<() => void>();
@@ -150,14 +150,14 @@ export class FakeDevices implements DeviceFollower {
   add(name: string, more: Omit<NetworkDevice, "name" | "index"> = {}): NetworkDevice {
     const device = { name, index: ++this.#index, ...more };
     this.#devices.set(name, device);
-    this.#tell();
+    this.#report();
     return device;
   }
 
   /** A device goes. */
   delete(name: string): void {
     this.#devices.delete(name);
-    this.#tell();
+    this.#report();
   }
 
   /** A device gets another name. */
@@ -166,7 +166,7 @@ export class FakeDevices implements DeviceFollower {
     if (device === undefined) return;
     this.#devices.delete(name);
     this.#devices.set(to, { ...device, name: to });
-    this.#tell();
+    this.#report();
   }
 
   async *follow(signal: AbortSignal): AsyncGenerator<readonly NetworkDevice[], void, void> {
@@ -180,7 +180,7 @@ export class FakeDevices implements DeviceFollower {
     }
   }
 
-  #tell(): void {
+  #report(): void {
     for (const wake of this.#waiting) wake();
   }
 }

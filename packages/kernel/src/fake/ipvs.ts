@@ -270,7 +270,7 @@ export class FakeLinks implements LinksClient {
   }
 }
 
-/** What became of one command: taken; told on stderr and skipped; or the end of the process. */
+/** What became of one command: taken; reported on stderr and skipped; or the end of the process. */
 export type Outcome = undefined | { readonly skip: string } | { readonly stop: string; readonly exitCode: number };
 
 /** What does commands without a transaction, each of them before it takes the next one. */

@@ -120,7 +120,8 @@ const KNOWN: readonly (readonly [RegExp, (match: RegExpExecArray) => Explanation
 ];
 
 /**
- * Turns what a tool said into an error that tells the operator what is missing, or the developer which line failed.
+ * Turns what a tool said into an error that names what is missing, for the operator, or which line failed, for the
+ * developer.
  *
  * @param payload what was written to iptables-restore, for the failing line's text
  */
@@ -220,7 +221,7 @@ function blame(stderr: string, payload?: PayloadTail): { line: number | undefine
   return { line, text: line === undefined ? undefined : payload?.line(line) };
 }
 
-/** The tool's own words without its name, the hint at its help and the line number, which is told already. */
+/** The tool's own words without its name, the hint at its help and the line number, which the error already has. */
 function reason(stderr: string): string {
   const reported = stderr
     .split("\n")

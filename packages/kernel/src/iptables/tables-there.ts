@@ -19,7 +19,7 @@ export const LEGACY_TABLE_NAMES = {
   IPv6: "/proc/self/net/ip6_tables_names",
 } as const;
 
-/** Whether a variant of iptables has any table; undefined: it cannot be told without the tools. */
+/** Whether a variant of iptables has any table; undefined: only the tools can say. */
 export type TablesThere = (family: IPFamily, variant: Variant) => Promise<boolean | undefined>;
 
 /** `TablesThere` of the network namespace of this process, without a process of its own. */
@@ -354,7 +354,7 @@ function* entryStarts(entries: Buffer, family: IPFamily): Generator<number, void
   }
 }
 
-/** The names of the chains that somebody made; those that are built in have none in the kernel. */
+/** The names of the chains that programs made; built-in chains have no name in the kernel. */
 function* chainNames(entries: Buffer, family: IPFamily): Generator<string, void, void> {
   for (const at of entryStarts(entries, family)) {
     const target = at + entries.readUInt16LE(at + OFFSETS_AT[family]);

@@ -96,7 +96,7 @@ export async function detectVariant(runner: Runner): Promise<Variant> {
   // `-t mangle` would make the kernel create the legacy table.
   const legacy = await savedTables(runner, ["iptables-legacy-save", "ip6tables-legacy-save"]);
   if (legacy.hint) return "legacy";
-  // Nobody has fewer than none.
+  // No variant has fewer than zero rules.
   if (legacy.rules === 0) return "nft";
   const nft = await savedTables(runner, ["iptables-nft-save", "ip6tables-nft-save"]);
   return legacy.rules > nft.rules ? "legacy" : "nft";
@@ -158,7 +158,7 @@ async function nftHasNat(runner: Runner, nft: Tools): Promise<boolean> {
     return true;
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    // What else is wrong is told, better, by the first use.
+    // The first use reports other faults, and better.
     return explain(error).kind !== "no-table";
   }
 }

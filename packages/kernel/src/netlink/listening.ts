@@ -8,9 +8,9 @@ import type Koffi from "koffi";
 
 /** Hears what the kernel reports to all of one kind (a multicast group). */
 export interface ListeningSocket {
-  /** What is told from now on is there to be read. */
+  /** The socket receives what the kernel reports from now on. */
   join(): void;
-  /** What was told until now can still be read. */
+  /** What the kernel has reported until now can still be read. */
   leave(): void;
   /**
    * Reads the next datagram, on the calling thread.

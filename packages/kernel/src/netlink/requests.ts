@@ -81,7 +81,7 @@ export async function dump(
   return wasInterrupted;
 }
 
-/** Somebody adds thousands of addresses within so many. */
+/** So many are enough while another program adds thousands of addresses. */
 const READINGS = 20;
 
 /**
@@ -173,7 +173,7 @@ interface Refusal {
 export async function sendTogether(socket: NetlinkSocket, requests: readonly Buffer[]): Promise<readonly Refusal[]> {
   const last = requests.length - 1;
   if (last < 0) return [];
-  // What is refused is told in any case; that the last one ended tells that all have.
+  // The kernel reports each refusal in any case; the acknowledgment of the last one means that all are done.
   for (const [at, request] of requests.entries()) number(request, at, at === last);
   await socket.send(Buffer.concat(requests));
   const room = Buffer.alloc(DATAGRAM_SIZE);

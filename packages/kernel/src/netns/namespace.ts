@@ -38,8 +38,8 @@ export interface NamespaceOptions {
   readonly whole?: boolean;
   /** In a user namespace of its own, also for root: without rights over the machine. Default: only for a plain user. */
   readonly user?: boolean;
-  /** Makes it alongside this one, so that interfaces can move between the two; only a plain user needs to say. */
-  readonly beside?: NetworkNamespace;
+  /** Makes it next to this one, so that interfaces can move between the two; only a plain user needs to say. */
+  readonly alongside?: NetworkNamespace;
 }
 
 /** Whether this machine lets this user make namespaces, or why not. */
@@ -91,9 +91,9 @@ export interface NetlinkSockets {
   readonly generic: OpenNetlink;
   /** For transactions of nf_tables. */
   readonly transactions: OpenTransactions;
-  /** For what is told of conntrack and nf_tables. */
+  /** For the reports of conntrack and nf_tables. */
   readonly listening: OpenListening;
-  /** For what is told of devices and their addresses. */
+  /** For the reports of devices and their addresses. */
   readonly routeListening: OpenListening;
 }
 
@@ -175,7 +175,7 @@ const WHOLE: UnshareCommand = {
 };
 
 function unshareCommands({
-  beside,
+  alongside,
   user: asUser = process.getuid?.() !== 0,
 }: NamespaceOptions): readonly UnshareCommand[] {
   const root: UnshareCommand = { as: "root", unshare: ["unshare", "-n", "--"], enters: ["net"] };
@@ -184,8 +184,8 @@ function unshareCommands({
     unshare: ["unshare", "-Ur", "--", ...root.unshare],
     enters: ["user", "net"],
   };
-  if (beside?.as === "user") return [{ ...user, unshare: [...nsenter(beside.pid, ["user"]), ...root.unshare] }];
-  if (beside?.as === "root") return [root];
+  if (alongside?.as === "user") return [{ ...user, unshare: [...nsenter(alongside.pid, ["user"]), ...root.unshare] }];
+  if (alongside?.as === "root") return [root];
   return asUser ? [user] : [root, user];
 }
 

@@ -112,7 +112,7 @@ export async function generationOf(
 ): Promise<{ readonly generation: number; readonly port: number }> {
   for (const { reply, bytes } of await exchange(socket, encodeGet("getGeneration", "ip", undefined, false))) {
     const id = reply.kind === "data" ? findAttribute(bytes, reply.attributes, nftNumbers.GENERATION.id) : undefined;
-    // Who asks is told in the answer's header.
+    // The answer's header names the socket that asked.
     if (id !== undefined) return { generation: bytes.readUInt32BE(id.start), port: bytes.readUInt32LE(PORT_AT) };
   }
   throw new Error("netlink: no reply about the generation of nf_tables");
@@ -195,7 +195,7 @@ async function answers(socket: TransactionSocket, batch: NftBatch, bytes: Buffer
   try {
     return await exchange(socket, bytes);
   } catch (error) {
-    // Where very many messages are refused, the first ones are told, and that one is enough.
+    // If the kernel refuses very many messages, it reports the first ones, and one is enough.
     if (error instanceof AnswersLost && error.received.some(isRefusal)) return error.received;
 
     throw explained(error, batch, `it has ${bytes.length} bytes; this user namespace allows at most ${room}`);

@@ -64,7 +64,7 @@ export class HeldTable {
   #generation = 0;
   /** When it was read whole. */
   #since = 0;
-  /** Of the transaction whose end is not told yet. */
+  /** Of the transaction whose end the kernel has not reported yet. */
   #pending: TableMessage[] = [];
 
   constructor(parts: HeldTableParts) {
@@ -110,7 +110,7 @@ export class HeldTable {
     }
   }
 
-  /** Takes all that was told until now. */
+  /** Takes all that the kernel has reported until now. */
   async #catchUp(): Promise<void> {
     const yielding = slices();
     try {
@@ -167,7 +167,7 @@ export class HeldTable {
 
 const FLAGS_AT = 6;
 
-/** What was told does not fit to the copy: it has to be read anew. */
+/** A message does not fit the copy, which has to be read anew. */
 class CopyLost extends Error {
   override readonly name = "CopyLost";
 }
@@ -181,12 +181,12 @@ function tableMessage(
 ): TableMessage | undefined {
   if (bytes[start + 5] !== SUBSYSTEM || bytes[start + 16] !== FAMILY_NUMBERS[family]) return undefined;
   const of = new Attributes(bytes, start + HEADER, end);
-  // The table's name is the first attribute of whatever is told.
+  // The table's name is the first attribute of every message.
   if (of.text(TABLE.name) !== name) return undefined;
   return { type: bytes[start + 4] ?? 0, flags: bytes.readUInt16LE(start + FLAGS_AT), of };
 }
 
-/** A copy of a table that takes what is told of it; sets are changed in place, chains are replaced. */
+/** A copy of a table that takes the kernel's messages; it changes sets in place and replaces chains. */
 class TableCopy {
   readonly #table: NftTable;
   readonly #family: NftFamily;

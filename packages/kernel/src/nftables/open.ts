@@ -103,8 +103,9 @@ export interface NftablesClient {
    */
   counted(family: NftFamily, table: string, chain: string): Promise<number | undefined>;
   /**
-   * What others do in this namespace from the first step of the iteration on, until the signal aborts; own transactions
-   * are not told. It makes everybody's transactions dearer: one who has a whole table to write does that first.
+   * What other programs do in this namespace from the first step of the iteration on, until the signal aborts; own
+   * transactions are not reported. It makes the transactions of all programs dearer: a caller that has a whole table to
+   * write does that first.
    */
   watch(options: NftablesWatchOptions): AsyncIterable<NftablesNews>;
   /** Closes the sockets; calls after that fail. */
@@ -123,8 +124,8 @@ function queue(): <T>(work: () => Promise<T>) => Promise<T> {
 
 /**
  * Carries out a large transaction while this process does not listen: the kernel would make a message of each element
- * (0.3 s become 1.9 s). That no other program did anything meanwhile, the generation says; where it does not, it is
- * told as lost.
+ * (0.3 s become 1.9 s). The generation shows whether another program did anything meanwhile; if so, its news is
+ * reported as lost.
  */
 async function quietly(
   listeners: ReadonlySet<Listener>,

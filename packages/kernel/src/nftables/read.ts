@@ -238,7 +238,7 @@ async function isNftObjectThere(request: Buffer): Promise<boolean | undefined> {
       await socket.close();
     }
   } catch {
-    // Whoever asks has another way.
+    // The caller has another way.
   }
   return undefined;
 }

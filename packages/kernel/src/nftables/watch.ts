@@ -65,7 +65,7 @@ export class Listener {
     this.#reader.lose();
   }
 
-  /** Does not listen while so many things are done that telling them would cost more than they do. */
+  /** Does not listen during so many changes that their messages would cost more than the changes. */
   rest(): void {
     this.#socket.leave();
   }
@@ -74,7 +74,7 @@ export class Listener {
     this.#socket.join();
   }
 
-  /** What was told until now, in turns. */
+  /** What the kernel has reported until now, in turns. */
   async *news(): AsyncGenerator<NftablesNews, void, void> {
     const yielding = slices();
     for (let bytes = this.#receive(); bytes !== undefined; bytes = this.#receive()) {
@@ -125,7 +125,7 @@ export async function* watch(
   }
 }
 
-/** Milliseconds between two looks whether something was told: a system call each. */
+/** Milliseconds between two checks for messages of the kernel; each is a system call. */
 const PAUSE_MS = 100;
 
 async function* listenOnce(
@@ -138,7 +138,7 @@ async function* listenOnce(
     listener.resume();
     listeners.add(listener);
     if (missed) listener.lose();
-    // The answer has the number of the socket of own transactions, which are told from others by it.
+    // The answer has the number of the socket of own transactions, which distinguishes them from others.
     await generation();
     onListening();
     while (!signal.aborted) {
@@ -155,7 +155,7 @@ const { GENERATION, MESSAGES, SUBSYSTEM, TABLE } = nftNumbers;
 
 /** nlmsghdr and nfgenmsg. */
 const HEADER = 20;
-/** In nlmsghdr: who asked for what is told. */
+/** In nlmsghdr: the socket whose request caused the message. */
 const PORT_AT = 12;
 
 const FAMILY_OF_NUMBER = new Map<number, NftFamily>([
@@ -173,7 +173,7 @@ class NewsReader {
   /** Something was not reported: the transaction that is being read has no beginning, or will have no end. */
   #gap = false;
 
-  /** @param own the number of the socket whose transactions are not told */
+  /** @param own the number of the socket whose transactions the reader skips */
   constructor(own: () => number | undefined) {
     this.#own = own;
   }
@@ -226,7 +226,7 @@ class NewsReader {
     };
   }
 
-  /** The table's name is the first attribute of whatever is told; the rest is not read. */
+  /** The table's name is the first attribute of every message; the rest is not read. */
   #touch(family: NftFamily | undefined, bytes: Buffer, start: number, end: number): void {
     const at = start + HEADER;
     if (family === undefined || at + 4 > end || bytes.readUInt16LE(at + 2) !== TABLE.name) return;

@@ -114,7 +114,7 @@ describe("tracking", () => {
     for (const { expires } of found) expect(expires).toBeLessThanOrEqual(1_000);
   });
 
-  insideTest("connections that come and go are told while somebody listens, and no longer", async ({ runner }) => {
+  insideTest("connections that come and go are reported only while a caller listens", async ({ runner }) => {
     const tracking = await openTracking(runner);
     const stop = new AbortController();
     const events = (await tracking.follow(stop.signal))[Symbol.asyncIterator]();
@@ -133,7 +133,7 @@ describe("tracking", () => {
   });
 
   insideTest(
-    "2,000 events at a time, as of 20,000 a second, are all told; more than fit are told as lost",
+    "2,000 events at a time, as of 20,000 a second, are all reported; more than fit are reported as lost",
     async ({ runner }) => {
       const tracking = await openTracking(runner);
       const stop = new AbortController();

@@ -1,11 +1,11 @@
 /** What iptables-restore --noflush does, in both families and variants: run on the real kernel and on the fake. */
 import type { IptablesErrorKind, Variant } from "../../src/index.ts";
 
-/** How a restore is refused: what for, and the payload's line that is told. */
+/** How a restore is refused: what for, and the payload's line that the tool names. */
 export interface Refused {
   readonly kind: IptablesErrorKind;
   readonly line: number;
-  /** Text of the line that is told; absent: that line of the payload. */
+  /** Text of the line that the tool names; absent: that line of the payload. */
   readonly text?: string;
   readonly message?: RegExp;
 }
@@ -92,7 +92,7 @@ export const cases: readonly Case[] = [
     ":A; -A A -j RETURN",
   ),
   refused(
-    "delete tells comments apart",
+    "delete distinguishes comments",
     '-D A -m comment --comment "one" -j RETURN',
     onTheWay(2, NO_RULE),
     ':A; -A A -m comment --comment "one two" -j RETURN',
@@ -242,7 +242,7 @@ function byKernel(line: number, message: RegExp): Partial<Record<Variant, Refuse
   return { nft: { kind: "rejected", line, message }, legacy: { kind: "rejected", line: line + 1 } };
 }
 
-/** Found while the lines are taken in; legacy tells no more than the line. */
+/** Found while the lines are taken in; legacy reports only the line. */
 function onTheWay(line: number, message: RegExp): Partial<Record<Variant, Refused>> {
   return { nft: { kind: "rejected", line, message }, legacy: { kind: "rejected", line } };
 }

@@ -10,7 +10,7 @@ import { kernelSuite, runnerIn } from "../kernel-test.ts";
 const HINT = "*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
 
 kernelSuite("on the kernel", () => {
-  test("a chain that is not there, a number beyond the last, one rule alone", async () => {
+  test("a chain that is not there, a number beyond the last, a single rule", async () => {
     await using namespace = await createNamespace();
     const runner = runnerIn(namespace);
     for (const variant of ["nft", "legacy"] as const) {
@@ -32,7 +32,7 @@ kernelSuite("on the kernel", () => {
     }
   });
 
-  test("a lock that somebody holds is told, and waited for", async () => {
+  test("a lock that another process holds is reported, and waited for", async () => {
     await using namespace = await createNamespace();
     const runner = runnerIn(namespace);
     const client = await openIptables(runner, { family: "IPv4", variant: "legacy", lockSeconds: 1 });

@@ -200,7 +200,7 @@ describe("choice of the tools", () => {
   });
 });
 
-describe("what is told when it fails", () => {
+describe("what it reports when it fails", () => {
   /** Words of iptables 1.8.9, both variants. */
   test.for<[string, string, string, RegExp]>([
     [

@@ -63,7 +63,7 @@ insideTest(
     const room = Buffer.alloc(LONGEST_TOLD);
     const heard = () => {
       let bytes = 0;
-      for (let told = listening.receive(room); told !== undefined; told = listening.receive(room)) bytes += told.length;
+      for (let got = listening.receive(room); got !== undefined; got = listening.receive(room)) bytes += got.length;
       return bytes;
     };
     const asked = async () => ({
@@ -77,7 +77,7 @@ insideTest(
     forge({ protocol: 12, groups: 1 << (GROUPS.nftables[0] - 1) });
     expect(heard()).toBe(0);
     expect(await asked()).toEqual(before);
-    await runner.run(["nft", "add", "table", "ip", "somebody"]);
+    await runner.run(["nft", "add", "table", "ip", "other"]);
     expect(heard()).toBeGreaterThan(0);
     await Promise.all([route.close(), netfilter.close()]);
     listening.close();

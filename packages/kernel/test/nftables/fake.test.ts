@@ -26,7 +26,7 @@ async function filled(options: ConstructorParameters<typeof FakeNftables>[0] = {
 }
 
 describe("elements with a time", () => {
-  test("are remembered by packets, renewed, told with what is left, and go", async () => {
+  test("are added by packets, renewed, listed with the time that is left, and go", async () => {
     let now = 0;
     const nft = await filled({ clock: { monotonic: () => now } });
     const key = draft().address(1);
@@ -149,7 +149,7 @@ describe("faults", () => {
     expect([...(nft.tableNow("ip", NAME)?.chains.keys() ?? [])]).toEqual(["a", "c"]);
   });
 
-  test("calls are told by what they are", async () => {
+  test("calls are listed by what they are", async () => {
     const faults = new Faults();
     const nft = await filled({ faults });
     await nft.check(draft());
@@ -169,7 +169,7 @@ describe("faults", () => {
 });
 
 describe("others", () => {
-  test("raise the generation and are told to those who watch, own transactions are not", async () => {
+  test("raise the generation and are reported to watchers; own transactions are not", async () => {
     const nft = await filled();
     const stop = new AbortController();
     const news: unknown[] = [];

@@ -201,7 +201,7 @@ insideSuite("anybody's tables by netlink", () => {
   });
 });
 
-insideTest("nf_tables tells of a table by its family and its whole name", async ({ runner }) => {
+insideTest("nf_tables knows a table by its family and its whole name", async ({ runner }) => {
   const ask = async () => [
     await isNftTableThere("IPv4", "kube-proxy"),
     await isNftTableThere("IPv6", "kube-proxy"),

@@ -10,7 +10,7 @@ const { CHAIN, FLAGS, GENERATION, MESSAGES, SUBSYSTEM } = nftNumbers;
 const ENOBUFS = 105;
 const IPV4 = 2;
 
-function told(type: number, flags: number, write: (to: AttributeWriter) => void): Buffer {
+function message(type: number, flags: number, write: (to: AttributeWriter) => void): Buffer {
   const attributes = new AttributeWriter();
   write(attributes);
   const bytes = message((SUBSYSTEM << 8) | type, attributes.bytes());
@@ -20,8 +20,8 @@ function told(type: number, flags: number, write: (to: AttributeWriter) => void)
 }
 
 const chain = (name: string) =>
-  told(MESSAGES.newChain, FLAGS.create, (to) => to.text(CHAIN.table, "kube-proxy").text(CHAIN.name, name));
-const ended = (id: number) => told(MESSAGES.newGeneration, 0, (to) => to.u32(GENERATION.id, id));
+  message(MESSAGES.newChain, FLAGS.create, (to) => to.text(CHAIN.table, "kube-proxy").text(CHAIN.name, name));
+const ended = (id: number) => message(MESSAGES.newGeneration, 0, (to) => to.u32(GENERATION.id, id));
 
 /** A kernel at generation 8 whose table has been read once, and what of it is known after that. */
 async function held() {
@@ -58,7 +58,7 @@ async function held() {
   return { chains, kernel, clock };
 }
 
-test("what is told is followed, and what the copy has already is not taken twice", async () => {
+test("the copy follows the messages, and takes nothing twice that it already has", async () => {
   const { chains, kernel } = await held();
   expect(await chains(9, chain("of a transaction before"), ended(8), chain("a"), ended(9))).toEqual(["a"]);
   expect(await chains(10, ended(10))).toEqual(["a"]);
@@ -68,7 +68,7 @@ test("what is told is followed, and what the copy has already is not taken twice
 test.each<[what: string, generation: number, datagrams: readonly (Buffer | Error)[]]>([
   ["events overflowed the buffer", 9, [new NetlinkError("reading", ENOBUFS), chain("a"), ended(9)]],
   ["a transaction is missing", 10, [chain("a"), ended(10)]],
-  ["the last one is not told yet", 10, [chain("a"), ended(9)]],
+  ["the last one is not reported yet", 10, [chain("a"), ended(9)]],
   ["the end of one is missing", 9, [chain("a")]],
 ])("the whole is read again where %s", async (_, generation, datagrams) => {
   const { chains, kernel } = await held();

@@ -285,7 +285,7 @@ insideSuite("nf_tables by netlink, on the kernel", () => {
     expect(seen.timed).toEqual({ first: sticky, all: ["sticky", "other"], second: sticky, nowhere: [] });
   });
 
-  test("where thousands of messages are refused, the first one is told", () => {
+  test("where the kernel refuses thousands of messages, the first one is reported", () => {
     expect(seen.often).toMatch("ENOENT table ip often: cannot add a rule of chain chain-0: ENOENT");
   });
 
@@ -295,7 +295,7 @@ insideSuite("nf_tables by netlink, on the kernel", () => {
 });
 
 kernelSuite("in a user namespace", () => {
-  test("a transaction has the room that is told, and no more", async ({ skip }) => {
+  test("a transaction has the room that the kernel reports, and no more", async ({ skip }) => {
     const runner = createRunner({ prefix: ["unshare", "-Urn", "--"] });
     await runner.run(["true"]).catch(() => skip("no user namespaces here"));
     const { stdout } = await runner.run(program("room"), { timeoutMs: 0 });

@@ -28,7 +28,7 @@ const ended = (port: number, id: number) =>
     to.u32(GENERATION.id, id).u32(GENERATION.processId, 5).text(GENERATION.processName, "nft"),
   );
 
-/** Somebody watches a kernel that is at generation 8 and tells this, datagram by datagram. */
+/** A watch on a kernel that is at generation 8 and reports this, datagram by datagram. */
 async function watching(options: Partial<NftablesWatchOptions> = {}) {
   const queue: (Buffer | Error)[] = [];
   const opened: string[] = [];
@@ -96,7 +96,7 @@ test("a transaction is put together from its messages, whatever datagrams they c
   expect(opened).toEqual(["join", "close"]);
 });
 
-test("own transactions are not told, nor those of other tables", async () => {
+test("own transactions are not reported, nor those of other tables", async () => {
   const { notify, end, news } = await watching({ tables: ["a"] });
   await notify(touched(OWN, "a"), ended(OWN, 9), touched(1, "b"), ended(1, 10), touched(1, "a"), ended(1, 11));
   await end();
@@ -126,7 +126,7 @@ test("what listening began with is no news, and the watch says when it has begun
   expect([listening, news]).toEqual([1, []]);
 });
 
-test("after an error listening begins again, and what was missed is told as lost", async () => {
+test("after an error listening begins again, and what was missed is reported as lost", async () => {
   const { notify, end, news, problems, opened, timers } = await watching();
   await notify(new Error("broken"));
   expect([news, opened]).toEqual([[], ["join", "close"]]);

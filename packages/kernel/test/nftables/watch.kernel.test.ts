@@ -10,11 +10,11 @@ const BY_NFT = { kind: "transaction", process: { id: expect.any(Number), name: "
 const many = (from: number) => Array.from({ length: 20_000 }, (_, at) => ({ key: hostHex(from + at) }));
 
 insideTest(
-  "a watch tells what others do to a table, and what was missed as lost; own transactions it does not",
+  "a watch reports what others do to a table, and what it missed as lost; it does not report own transactions",
   async ({ runner }) => {
     const nft = await openNftables();
     const stop = new AbortController();
-    const told: NftablesNews[] = [];
+    const reports: NftablesNews[] = [];
     const problems: string[] = [];
     let arrived = Promise.withResolvers<void>();
 
@@ -29,7 +29,7 @@ insideTest(
         onListening: listening.resolve,
         onProblem,
       })) {
-        told.push(news);
+        reports.push(news);
         arrived.resolve();
       }
     })();
@@ -39,11 +39,11 @@ insideTest(
     const asNft = (...args: readonly string[]) => runner.run(["nft", ...args]);
 
     async function newsOf(work: () => Promise<unknown>): Promise<NftablesNews | undefined> {
-      told.length = 0;
+      reports.length = 0;
       arrived = Promise.withResolvers<void>();
       await work();
       await arrived.promise;
-      return told[0];
+      return reports[0];
     }
 
     let marks = 0;
@@ -84,7 +84,7 @@ insideTest(
     });
     const meanwhile = await newsOf(async () => {
       await nft.commit(table().addTable().addSet(SET));
-      for (let n = 0; n < 20 && told.length === 0; n += 1) {
+      for (let n = 0; n < 20 && reports.length === 0; n += 1) {
         await Promise.all([
           nft.commit(table().addElements("many", many(200_000 + n * 20_000))),
           asNft("add", "element", "ip", NAME, "many", `{ 10.0.1.${n} }`),

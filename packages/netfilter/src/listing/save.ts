@@ -104,9 +104,7 @@ export interface SavedChain extends ChainState {
    * @throws RuleParseError when it can't be read
    */
   ruleAt(index: number): Rule | undefined;
-  /**
-   * Whether another chain of this name has the same texts; tells most of those that have without cutting them apart.
-   */
+  /** Whether another chain of this name has the same texts; for most of those that have, it knows without parsing. */
   hasTextsOf(other: SavedChain): boolean;
 }
 

@@ -148,7 +148,7 @@ export function intervalElements(cidrs: readonly string[]): readonly SetElement[
   return elements;
 }
 
-/** How an element is told from others of its set: where one interval ends another one may begin. */
+/** What distinguishes an element from others of its set: where one interval ends, another one may begin. */
 export function elementKey({ key, intervalEnd }: Pick<SetElement, "key" | "intervalEnd">): string {
   return intervalEnd ? `${key} end` : key;
 }

@@ -78,9 +78,8 @@ export function readRule(line: string, from: number, family: IPFamily): Rule {
 }
 
 /**
- * Cuts pieces of text into lines, whatever the pieces' borders. A line end is a line feed, alone or after a carriage
- * return.
- * A last line without one counts too.
+ * Cuts pieces of text into lines, whatever the pieces' borders. A line ends with a line feed, or with a carriage return
+ * and a line feed. A last line without an end counts too.
  */
 export function* linesOf(input: string | Iterable<string>): Generator<string, void, undefined> {
   const feed = new LineFeed();

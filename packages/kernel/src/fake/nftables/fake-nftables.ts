@@ -30,8 +30,8 @@ export interface FakeNftablesOptions {
   readonly room?: number;
 }
 
-/** Who does what `meddle` does. */
-const SOMEBODY = { id: 4711, name: "nft" };
+/** The process that `meddle` stands for. */
+const OTHER_PROCESS = { id: 4711, name: "nft" };
 
 /**
  * nf_tables in memory. It reads the bytes of a transaction as the kernel does, carries out all of it or nothing, and
@@ -119,19 +119,19 @@ export class FakeNftables implements NftablesClient {
    *
    * @throws NftablesError when it would be refused
    */
-  meddle(batch: NftBatch, process = SOMEBODY): void {
+  meddle(batch: NftBatch, process = OTHER_PROCESS): void {
     this.#carryOut(batch, batch.finish());
     this.#notifyOfOthers(process, [batch]);
   }
 
   /** Another process puts a whole table there, in the place of one of that name. */
-  put(table: NftTable, process = SOMEBODY): void {
+  put(table: NftTable, process = OTHER_PROCESS): void {
     this.#ruleset.put(table, this.#clock.monotonic());
     this.#notifyOfOthers(process, [{ family: table.family, table: table.name }]);
   }
 
   /** `nft flush ruleset`, by hand. */
-  flush(process = SOMEBODY): void {
+  flush(process = OTHER_PROCESS): void {
     const gone = this.#ruleset.flush();
     this.#notifyOfOthers(
       process,
@@ -154,7 +154,7 @@ export class FakeNftables implements NftablesClient {
     this.#ruleset.renameDevice(name, to);
   }
 
-  /** More happened than could be told. */
+  /** More happened than the kernel could report. */
   loseNews(): void {
     this.#watchers.notify({ kind: "lost", tables: [] });
   }

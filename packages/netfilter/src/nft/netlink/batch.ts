@@ -138,7 +138,7 @@ export class NftBatch {
   addSet(set: Omit<NftSet, "elements">): this {
     return this.#add("add", "set", set.name, MESSAGES.newSet, FLAGS.create, (to) => {
       to.text(numbers.SET.table, this.#table).text(numbers.SET.name, set.name);
-      // The kernel wants an id, and tells sets of one batch by it only where their names are not known yet.
+      // The kernel wants an id, and finds sets of one batch by it only where it does not know their names yet.
       writeSet(set, this.#objects.length, this.#family, to);
     });
   }

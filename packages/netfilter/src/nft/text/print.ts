@@ -155,7 +155,7 @@ function baseText({ type, hook, priority, policy }: BaseChain): string {
   return `type ${type} hook ${hook} priority ${priorityText(priority, hook)}; policy ${policy};`;
 }
 
-/** How far from a named priority nft still tells one by it. */
+/** How far from a named priority nft still prints a priority by that name. */
 const NEAR = 10;
 
 function priorityText(priority: number, hook: BaseChain["hook"] | "ingress"): string {

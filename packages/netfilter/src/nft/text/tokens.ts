@@ -119,8 +119,8 @@ export function cut(tokens: readonly Token[], ...marks: readonly string[]): read
 }
 
 /**
- * Steps over one statement that has no type here, as far as it can be told where it ends: those that are met often are
- * known by their options, any other ends before the next word that only a statement begins with.
+ * Steps over one statement that has no type here. Common ones are known by their options; any other ends before the
+ * next word that only a statement begins with.
  */
 export function skipUnknown(reader: TokenReader): void {
   const known = SHAPES.find(({ words }) => reader.take(...words));
