@@ -67,7 +67,7 @@ export function* stepsOf(change: PlanChange): Generator<void, readonly PlanChang
     else frontends.set(id, group);
     yield;
   }
-  const steps = [...batches(endpoints, GROUPS)].map((some) => endpointsAlone(change, some));
+  const steps = [...batches(endpoints, GROUPS)].map((some) => onlyEndpoints(change, some));
   return [{ ...change, groups: frontends }, ...steps];
 }
 
@@ -129,6 +129,6 @@ function keepsFrontends({ before, after }: GroupChange): boolean {
   return JSON.stringify(before.frontends) === JSON.stringify(after.frontends);
 }
 
-function endpointsAlone({ family }: PlanChange, groups: Iterable<readonly [string, GroupChange]>): PlanChange {
+function onlyEndpoints({ family }: PlanChange, groups: Iterable<readonly [string, GroupChange]>): PlanChange {
   return { family, groups: new Map(groups), healthChecks: new Map(), foreignClusterIPs: { added: [], removed: [] } };
 }

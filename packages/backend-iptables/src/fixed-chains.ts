@@ -118,7 +118,7 @@ const ENDS: ReadonlySet<EndingTarget> = new Set<EndingTarget>([
 ]);
 
 /**
- * Compares a chain with what it must hold. Rules of others are left alone, unless one of them ends a chain of ours
+ * Compares a chain with what it must hold. Rules of other programs are ignored, unless one of them ends a chain of ours
  * before our last rule. Yields after each rule.
  *
  * @param found its rules as the tools print them; undefined: there is no such chain

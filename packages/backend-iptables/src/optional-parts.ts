@@ -49,7 +49,7 @@ export function consequencesOf(lacking: readonly OptionalPart[]): readonly strin
 
 /**
  * Asks the kernel for each optional match, with a rule in a chain of ours that nothing leads to. Only a restore that is
- * carried out asks it: `iptables-restore --test` asks the tools alone.
+ * carried out asks it: `iptables-restore --test` asks only the tools.
  *
  * @returns those that it has not; none where it refuses everything
  */

@@ -17,7 +17,7 @@ interface ConfiguredOptions {
 /** What may be chosen when the backend is made; all of it has kube-proxy's default. */
 export interface IptablesOptions extends Partial<ConfiguredOptions> {
   /**
-   * Makes the nfacct objects that rules are to count with, before each full sync, and tells which of them exist. The
+   * Makes the nfacct objects that rules are to count with, before each full sync, and returns those that exist. The
    * match is left out for the others. Default: none exists.
    */
   readonly counters?: (names: readonly string[]) => Promise<ReadonlySet<string>>;
@@ -25,7 +25,7 @@ export interface IptablesOptions extends Partial<ConfiguredOptions> {
   readonly clock?: Pick<Clock, "monotonic">;
   /** Gives the event loop its turn, every few milliseconds of rendering. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;
-  /** Told of what does not stop the sync but an operator should know. */
+  /** Called with what does not stop the sync but an operator should know. */
   readonly onProblem?: (problem: string) => void;
 }
 

@@ -84,7 +84,7 @@ describe("what a change sends", () => {
     ]);
   });
 
-  test("another way to tell pods apart is a full sync", async () => {
+  test("another way to recognize pods is a full sync", async () => {
     const { backend } = await synced(planOf([web]));
     const bridge = planOf([web], nodePlan({ kind: "bridge", interface: "cni0" }));
     expect(await backend.apply(bridge, changeOf(planOf([web]), bridge))).toMatchObject({ kind: "full" });

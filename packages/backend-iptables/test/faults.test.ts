@@ -25,7 +25,7 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
 );
 const counters = async () => new Set(COUNTERS);
 
-/** A load balancer that lets some clients in only, and one that refuses everybody for want of an endpoint. */
+/** A load balancer that admits only some clients, and one that refuses all clients because it has no endpoint. */
 const BALANCER = { type: "LoadBalancer", ranges: true } as const;
 const ranged = webState({ ...BALANCER, endpoints: ["ready", "ready", "ready", "ready"] });
 const refused = webState({ ...BALANCER, ranges: false, endpoints: ["none", "none", "none", "none"] });

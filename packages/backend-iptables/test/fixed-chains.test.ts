@@ -184,7 +184,7 @@ describe("rules of others", () => {
     ["filter", "-I INPUT -j DROP"],
     ["filter", "-A KUBE-PROXY-FIREWALL -j DROP"],
     ["filter", "-I KUBE-FIREWALL -j DROP"],
-  ])("%s %s: are left alone", async (table, line) => {
+  ])("%s %s: stay", async (table, line) => {
     const { backend, meddle, listed } = await synced();
     await meddle(table, line);
     expect(await backend.difference(plan)).toBeUndefined();

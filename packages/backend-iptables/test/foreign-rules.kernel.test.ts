@@ -168,7 +168,7 @@ describe.each(["nft", "legacy"] as const)("%s", (variant) => {
   };
 
   kernelTest(
-    "whatever somebody does to our rules in chains of fixed names, the next check finds it, and it is repaired",
+    "whatever another program does to our rules in chains of fixed names, the next check finds it, and it is repaired",
     async (kernel) => {
       const port = await openIptables(kernel.runner, { family: "IPv4", variant });
       const backend = createIptablesBackend(port);

@@ -25,7 +25,7 @@ COMMIT
     expect(texts(fake, "filter", "FORWARD")).toEqual(["-i docker0 -j ACCEPT", ...wanted, "-o docker0 -j ACCEPT"]);
   });
 
-  test("jumps that stand right are left alone, whatever others put between them", async () => {
+  test("correct jumps stay, whatever other programs put between them", async () => {
     const { fake, port, backend } = make();
     await backend.sync(plan);
     await fake.meddle("*filter\n-I FORWARD 2 -i docker0 -j ACCEPT\nCOMMIT\n");
@@ -39,7 +39,7 @@ COMMIT
     expect(touched).not.toContain("FORWARD");
   });
 
-  test("stale chains of an older proxy go, a chain that somebody else leads to stays and is told of", async () => {
+  test("stale chains of an older proxy go; a chain that another program jumps to stays and is reported", async () => {
     const problems: string[] = [];
     const { fake, backend } = make({ onProblem: (problem: string) => problems.push(problem) });
     await fake.meddle(`*nat
@@ -81,7 +81,7 @@ COMMIT
     expect(problems).toEqual([]);
   });
 
-  test("a service whose chains somebody has changed is written anew, and no other", async () => {
+  test("a service whose chains another program has changed is written anew, and no other", async () => {
     const { fake, port, backend } = make();
     const two = planOf([web, clusterIPGroup("other", "10.96.0.11", endpoints(1, { from: 50 }))]);
     await backend.sync(two);
@@ -216,7 +216,7 @@ describe("a check", () => {
     expect(await backend.difference(bare)).toBeUndefined();
   });
 
-  test("goes through the services for a look alone, not where the kernel says that nothing has changed", async () => {
+  test("reads the services' chains, but not where the kernel says that nothing has changed", async () => {
     const { fake } = make();
     const port = Object.assign(new RecordingPort(fake), { glance: async () => ({ state: "as it was" }) });
     const backend = createIptablesBackend(port);

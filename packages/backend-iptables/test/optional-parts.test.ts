@@ -71,7 +71,7 @@ describe("a match that the kernel lacks costs what it is for", () => {
     expect(rulesWith(fake, "-m recent ").length).toBeGreaterThan(0);
   });
 
-  test("a kernel that refuses everything is told as it is", async () => {
+  test("of a kernel that refuses everything, the error is reported as it is", async () => {
     const lacking = new Set(["comment"]);
     const { backend } = nodeWithout(lacking);
     const world = openWorld();
@@ -153,21 +153,21 @@ test("who begins a connection is treated as ever, whether others are reset or no
   );
 });
 
-/** The rules about a service that has no endpoint for somebody, as they stand. */
+/** The rules about a service that has no endpoint for some clients. */
 async function refusals(state: Partial<SlotState>, resetStaleTCP = true): Promise<readonly string[]> {
   const ruleSet = await fresh([[1, webState(state)]], resetStaleTCP);
   const chains = [...(ruleSet.get("filter")?.chains.values() ?? [])];
   return chains.flatMap(({ rules }) => rules.map(renderRule)).filter((rule) => rule.includes("endpoints"));
 }
 
-const NOBODY = ["none", "none", "none", "none"] as const;
+const NO_ENDPOINT = ["none", "none", "none", "none"] as const;
 const ELSEWHERE = ["none", "none", "ready", "none"] as const;
 const RESET = " ! --tcp-flags FIN,SYN,RST,ACK SYN -j REJECT --reject-with tcp-reset";
 
 test("what is in the middle of a connection is reset before the rule that refuses, or drops", async () => {
   const port = '-p tcp -m comment --comment "default/slot-1:main has no endpoints"';
   const [address, onNode] = [`-d 10.96.3.1/32 ${port} -m tcp --dport 80`, `${port} -m addrtype --dst-type LOCAL`];
-  expect(await refusals({ type: "NodePort", endpoints: NOBODY })).toEqual([
+  expect(await refusals({ type: "NodePort", endpoints: NO_ENDPOINT })).toEqual([
     `${onNode} -m tcp --dport 30002${RESET}`,
     `${onNode} -m tcp --dport 30002 -j REJECT --reject-with icmp-port-unreachable`,
     `${address}${RESET}`,
@@ -178,6 +178,6 @@ test("what is in the middle of a connection is reset before the rule that refuse
 });
 
 test("not with UDP, and not unless it is asked for", async () => {
-  expect(await refusals({ protocol: "UDP", endpoints: NOBODY })).toHaveLength(1);
-  expect(await refusals({ endpoints: NOBODY }, false)).toHaveLength(1);
+  expect(await refusals({ protocol: "UDP", endpoints: NO_ENDPOINT })).toHaveLength(1);
+  expect(await refusals({ endpoints: NO_ENDPOINT }, false)).toHaveLength(1);
 });

@@ -54,7 +54,7 @@ describe("what is sent", () => {
     }
   });
 
-  test("names that nobody should have stay inside their comments", async () => {
+  test("hostile names stay inside their comments", async () => {
     const name = fc.string({ unit: "binary", minLength: 1, maxLength: 300 });
     await fc.assert(
       fc.asyncProperty(name, fc.integer({ min: 0, max: 3 }), async (hostile, count) => {

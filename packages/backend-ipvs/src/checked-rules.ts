@@ -11,8 +11,8 @@ export interface CheckedState {
 }
 
 /**
- * Milliseconds for which it counts that the rules were found as they should be: of a large legacy table the kernel
- * tells number and size of the rules, and another program may replace one by another.
+ * Milliseconds for which a check that found the rules correct is valid: of a large legacy table the kernel reports only
+ * the number and size of the rules, and another program may replace one by another.
  */
 const LASTS = 600_000;
 

@@ -42,7 +42,7 @@ export async function findDifference(
   options: ResolvedOptions,
 ): Promise<string | undefined> {
   const { ledger, servers } = await wantedOf(plan, context, options);
-  // By netlink, so the quickest to tell.
+  // By netlink, so the quickest check.
   if (servers.size > 0) {
     const listing = port.servers.save();
     const difference = await compareServers(listing, servers, () => false, draining, options);

@@ -99,7 +99,7 @@ export function ownership({ family, kernel, made, excludeCIDRs }: OwnershipFacts
   };
 }
 
-/** Nothing that stands here can be ours, so a listing would tell nothing. */
+/** Nothing on this node can be ours, so a listing is useless. */
 export function ownsNothing({
   kernel,
   made,
@@ -130,9 +130,9 @@ async function readRules(rules: RulesPort): Promise<RulesState> {
   const { entries = Number.POSITIVE_INFINITY } = (await rules.glance?.("nat")) ?? {};
   const small = entries <= SMALL ? await readTables(rules) : undefined;
   const iptablesModeServes = hasIptablesMode(small?.get("nat")?.chains.keys() ?? (await rules.chains("nat")));
-  const filterAlone = async () => new Map([["filter", await rules.save("filter")] as const]);
+  const onlyFilter = async () => new Map([["filter", await rules.save("filter")] as const]);
   const tables: ReadonlyMap<Table, TableState> =
-    small ?? (await (iptablesModeServes ? filterAlone() : readTables(rules)));
+    small ?? (await (iptablesModeServes ? onlyFilter() : readTables(rules)));
   const builtin = new Map<string, readonly Rule[]>();
   for (const { table, chain } of JUMPS) {
     const saved = tables.get(table);

@@ -34,7 +34,7 @@ export interface IpvsOptions extends Partial<ConfiguredOptions> {
   readonly clock?: Pick<Clock, "monotonic">;
   /** Gives the event loop its turn, every few milliseconds of rendering. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;
-  /** Told of what does not stop the sync but an operator should know. */
+  /** Called with what does not stop the sync but an operator should know. */
   readonly onProblem?: (problem: string) => void;
 }
 

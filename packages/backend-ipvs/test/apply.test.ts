@@ -144,7 +144,7 @@ async function connected(options: Parameters<typeof openWorld>[0] = resetting) {
   return made;
 }
 
-test("a destination whose endpoint is gone goes at once, though somebody is connected", async () => {
+test("a destination whose endpoint is gone goes at once, though a client is connected", async () => {
   const made = await connected();
   await made.change([[1, of("none", "ready")]]);
   expect(weights(made.node).get(KEY)).toEqual([`${OTHER} 1`]);

@@ -20,7 +20,7 @@ async function connected(state: Partial<SlotState> = {}) {
 }
 
 describe("a TCP endpoint that goes", () => {
-  test("gets no new connections and stays while somebody is connected, however long", async () => {
+  test("gets no new connections and stays while a client is connected, however long", async () => {
     const made = await connected();
     await made.change([[1, second]]);
     expect(weights(made.node).get(KEY)).toEqual(["10.144.0.4:8080 0", "10.144.0.5:8080 1"]);
@@ -46,7 +46,7 @@ describe("a TCP endpoint that goes", () => {
     expect(await made.node.processes(() => made.wait(10 * MINUTE))).toEqual([]);
   });
 
-  test("goes within seconds where nobody was connected", async () => {
+  test("goes within seconds where no client was connected", async () => {
     const made = await live([[[1, both]], [[1, second]]]);
     await made.wait(2_000);
     expect(weights(made.node).get(KEY)).toEqual(["10.144.0.5:8080 1"]);
@@ -118,7 +118,7 @@ test("a UDP endpoint goes at once", async () => {
   expect(await made.backend.maintain()).toBeUndefined();
 });
 
-test("a look that fails is told, and the next sync goes on", async () => {
+test("a failed listing is reported, and the next sync goes on", async () => {
   const made = await connected();
   await made.change([[1, second]]);
   made.now += MINUTE;

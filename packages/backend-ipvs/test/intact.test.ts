@@ -24,7 +24,7 @@ async function replaceRule({ node }: Live): Promise<void> {
   await node.rules.IPv4.meddle(`*nat\n-D ${rule("0x4000")}\n-A ${rule("0x8000")}\nCOMMIT\n`);
 }
 
-test("rules that nobody has touched are not read again, and looking starts no process", async () => {
+test("rules that no program has changed are not read again, and the check starts no process", async () => {
   const made = await seen();
   expect(await made.node.processes(() => looks(made))).toEqual([]);
 });
@@ -100,7 +100,7 @@ describe("what belongs to others stays", () => {
   });
 });
 
-describe("what somebody before us left", () => {
+describe("what an earlier proxy left", () => {
   test("on the service device, in our sets and for node ports goes", async () => {
     const old = await live([[[1, webState({ type: "LoadBalancer", externalIP: true })]]]);
     const made = await live([], { node: old.node });
@@ -136,7 +136,7 @@ describe("what somebody before us left", () => {
     expect(await made.differences()).toEqual([]);
   });
 
-  test("a set of our name and another type is told, and nothing is written", async () => {
+  test("a set of our name and another type is reported, and nothing is written", async () => {
     const node = new FakeNode();
     node.sets.meddle({ kind: "create", set: { name: "KUBE-CLUSTER-IP", type: "hash:ip", family: "IPv4" } });
     await expect(live([], { node })).rejects.toThrow(

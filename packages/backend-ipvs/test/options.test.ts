@@ -22,7 +22,7 @@ const REMARK = '-m comment --comment "Kubernetes service cluster ip + port for m
 
 describe("who is masqueraded on the way to a cluster IP", () => {
   test.each<[string, Options, string]>([
-    ["everybody", { masqueradeAll: true }, `${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`],
+    ["all senders", { masqueradeAll: true }, `${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`],
     [
       "all but pods of a bridge",
       { detectors: { IPv4: { kind: "bridge", interface: "cni0" } } },
@@ -34,7 +34,7 @@ describe("who is masqueraded on the way to a cluster IP", () => {
       `! -i cali+ ${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`,
     ],
     [
-      "where pods can't be told, what comes from service addresses",
+      "where pods cannot be recognized, what comes from service addresses",
       { detectors: {} },
       `${REMARK} -m set --match-set KUBE-CLUSTER-IP src,dst -j KUBE-MARK-MASQ`,
     ],
@@ -153,7 +153,7 @@ describe("schedulers", () => {
   });
 });
 
-test("two services want one server: the explicit address wins over the node port, whoever comes first", async () => {
+test("two services want one server: the explicit address wins over the node port, in either order", async () => {
   const ports = [{ name: "main", port: 30_002, targetPort: 8080 }];
   const external = [
     service("other", { clusterIPs: ["10.96.9.9"], externalIPs: ["10.201.0.10"], ports }),

@@ -89,7 +89,7 @@ export class FlowtableDevices {
       await this.#commit(batch);
     } catch (error) {
       if (several && devices.length > 1) return false;
-      // A device that went, or a table: whoever brings it back asks again.
+      // A device that went, or a table: the code that brings it back asks again.
       const [name = "", index = 0] = devices[0] ?? [];
       if (errorCode(error) !== "ENOENT" && this.#refused.get(name) !== index) {
         this.#refused.set(name, index);

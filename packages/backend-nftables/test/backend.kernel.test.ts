@@ -39,7 +39,7 @@ async function thereAndBack({ nft, runner }: TestKernel, plan: ForwardingPlan, n
   // Rules may differ: nft takes the maps' `tcp dport` at its word.
   await replaced(listed);
   const loaded = await replaced(tableText(planned));
-  // nft loads registers in another order, which the text does not tell.
+  // nft loads registers in another order, which the text does not show.
   expect(loaded && rulesOf(loaded), `${name}, loaded`).toEqual(rulesOf(planned));
 }
 

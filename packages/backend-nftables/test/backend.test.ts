@@ -220,7 +220,7 @@ test.each<readonly [string, CrowdHistory]>([
   ["scaled to none and back, all spread", awake(endpoints("#"), endpoints(""), endpoints(".##########"))],
   ["so they do where one has the old address", awake(endpoints("#"), endpoints(""), endpoints("##########"))],
   [
-    "another service at the same address inherits nobody",
+    "another service at the same address inherits no client",
     awake(endpoints("#"), endpoints("##########"), { kind: "other" }),
   ],
   ["nor does the same service once it was gone", awake(endpoints("##########"), { kind: "again" })],

@@ -118,7 +118,7 @@ describe("source ranges", () => {
     expect(firewalls(table())).toEqual([]);
   });
 
-  test("that somebody has removed the chain before is no matter", async () => {
+  test("another program may have removed the chain before", async () => {
     const { backend, clock, fake, world } = await openLive();
     await apply({ backend, world }, ranged);
     await apply({ backend, world }, webState({ type: "LoadBalancer" }));
@@ -138,7 +138,7 @@ describe("source ranges", () => {
   });
 });
 
-test("what services have in common and nobody needs any more does not become more and more", async () => {
+test("what services have in common does not accumulate when no service needs it any more", async () => {
   const { backend, table } = await openLive();
   const plan = planOfEveryKind("IPv4");
   await backend.sync(plan);
@@ -197,8 +197,8 @@ test.each([
   ["no service CIDR that is known", node({ serviceCIDRs: [] }), "partial"],
   ["another address of the node", node({ nodePortAddresses: list("10.201.0.10", "10.201.0.11") }), "partial"],
   ["node ports on every address", node({ nodePortAddresses: { kind: "all" } }), "full"],
-  ["another way to tell pods", node({ detector: { kind: "bridge", interface: "cni0" } }), "full"],
-  ["no way to tell pods", node({ detector: { kind: "none" } }), "full"],
+  ["another way to recognize pods", node({ detector: { kind: "bridge", interface: "cni0" } }), "full"],
+  ["no way to recognize pods", node({ detector: { kind: "none" } }), "full"],
   ["nothing", {}, "partial"],
 ] as const)("%s, there and back", async (what, after, kind) => {
   const fake = new FakeNftables();

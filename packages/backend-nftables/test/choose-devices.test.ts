@@ -67,7 +67,7 @@ describe("auto", () => {
     expect(chosen(all, { excluded: ["10.144.200.0/24"] })).toEqual(["cali1"]);
   });
 
-  test("reports nothing: nobody has asked for a certain device", () => {
+  test("reports nothing: the operator has not asked for a certain device", () => {
     const all = [device(2, "br0", { kind: "bridge", routes: ["0.0.0.0/0"] })];
     const { devices, refused } = chooseDevices("auto", all, { ...facts, bridgeFilter: true });
     expect([devices.size, refused.size]).toEqual([0, 0]);

@@ -62,7 +62,7 @@ describe("the table", () => {
     expect(elementsOf(without, "service-ips")).toHaveLength(3);
   });
 
-  test("leaves out clients that another network serves itself, whoever translates their connections", () => {
+  test("skips clients that another network serves itself, whichever proxy translates their connections", () => {
     const node = { ...PLAN.node, excludedClients: ["10.244.0.0/16"] };
     const rulesOf = (table: NftTable) =>
       table.chains.get("fast-path-check")?.rules.map((rule) => ruleText(rule, table));

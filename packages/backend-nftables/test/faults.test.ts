@@ -74,7 +74,7 @@ describe("a fault at any message: the kernel has what was or what is wanted, and
   });
 });
 
-test("whatever somebody breaks in the table, the next full sync makes it whole", async () => {
+test("whatever another program breaks in the table, the next full sync repairs it", async () => {
   const damage = fc.constantFrom<(batch: NftBatch, table: NftTable) => void>(
     (batch) => batch.deleteTable(),
     (batch) => batch.flushSet("service-ips"),

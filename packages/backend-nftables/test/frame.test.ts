@@ -142,10 +142,10 @@ function ends(table: NftTable) {
   });
 }
 
-const NOBODY = ["none", "none", "none", "none"] as const;
+const NO_ENDPOINT = ["none", "none", "none", "none"] as const;
 const ELSEWHERE = ["none", "none", "ready", "none"] as const;
 
-/** What becomes of packets to a service that has no endpoint for somebody. */
+/** What becomes of packets to a service that has no endpoint for some clients. */
 function refusals(state: Partial<SlotState>, resetStaleTCP = true): readonly (readonly string[])[] {
   const table = fresh([[1, webState(state)]], resetStaleTCP);
   const verdicts = ["no-endpoint-services", "no-endpoint-nodeports"].flatMap((map) =>
@@ -160,7 +160,7 @@ function refusals(state: Partial<SlotState>, resetStaleTCP = true): readonly (re
 const RESET = "meta l4proto tcp tcp flags != syn / fin,syn,rst,ack reject with tcp reset";
 
 test("what is in the middle of a connection is reset before all is refused, or dropped", () => {
-  expect(refusals({ type: "NodePort", endpoints: NOBODY })).toEqual([
+  expect(refusals({ type: "NodePort", endpoints: NO_ENDPOINT })).toEqual([
     [RESET, "reject"],
     [RESET, "reject"],
   ]);
@@ -169,13 +169,13 @@ test("what is in the middle of a connection is reset before all is refused, or d
 
 test("not with UDP, and not unless it is asked for", () => {
   expect(refusals({ protocol: "UDP", internal: "Local", endpoints: ELSEWHERE })).toEqual([["drop"]]);
-  expect(refusals({ endpoints: NOBODY }, false)).toEqual([["reject"]]);
+  expect(refusals({ endpoints: NO_ENDPOINT }, false)).toEqual([["reject"]]);
   expect(refusals({ internal: "Local", endpoints: ELSEWHERE }, false)).toEqual([["drop"]]);
 });
 
 const HOSTILE = 'web"\nadd rule ip filter input accept\n} flush ruleset; comment "\\" # \u0000';
 
-test("names that nobody should have end in no other words than their own", async () => {
+test("hostile names do not change the words of a rule", async () => {
   const benign = tableNamed("default/web");
   const words = (table: NftTable) =>
     tableText(table)

@@ -240,7 +240,7 @@ test("a table for which there is no room at once goes in several transactions", 
   expect(table && described(table)).toEqual(described(planTable(world.plan)));
 });
 
-test("whoever is refused in the end is not refused before the others are served", async () => {
+test("packets that are refused in the end are not refused before the others are served", async () => {
   const { transactions } = await openNode();
   const order = transactions
     .flat()

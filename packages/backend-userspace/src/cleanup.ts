@@ -39,8 +39,8 @@ export async function removeUserspaceMode(port: RulesPort, options: CleanupOptio
 }
 
 /**
- * This mode makes all of its chains at once, so one of each table tells; to list all of nat's takes seconds where it is
- * large.
+ * This mode makes all of its chains at once, so one of each table is enough; a list of all chains of a large nat table
+ * takes seconds.
  */
 async function wasHere(port: RulesPort): Promise<boolean> {
   for (const table of TABLES) {

@@ -37,7 +37,7 @@ export interface UserspaceOptions {
   readonly clock?: Pick<Clock, "monotonic" | "after">;
   /** Gives the event loop its turn between pieces of work. Default `nextTurn`. */
   readonly turn?: () => Promise<void>;
-  /** Told of what does not stop the sync but an operator should know: services that cannot be relayed, and why. */
+  /** Called with what does not stop the sync but an operator should know: services that cannot be relayed, and why. */
   readonly onProblem?: (problem: string) => void;
   /** Opens a relay's listening socket. Default: a real one. */
   readonly open?: (request: RelayRequest) => Promise<OpenRelay>;

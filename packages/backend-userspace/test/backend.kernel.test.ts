@@ -52,13 +52,16 @@ const ADDRESSES = [
 insideTest("no endpoint ends the process: one that cannot be reached is passed over", async () => {
   for (const protocol of ["UDP", "TCP"] as const) {
     for (const address of ADDRESSES) {
-      expect(await beside(protocol, address), `${protocol} ${address}`).toEqual({ answer: "served", passedOver: 1 });
-      expect(await alone(protocol, address), `${protocol} ${address}`).toEqual({ refused: 1, sockets: 1 });
+      expect(await nextToGood(protocol, address), `${protocol} ${address}`).toEqual({
+        answer: "served",
+        passedOver: 1,
+      });
+      expect(await onlyOne(protocol, address), `${protocol} ${address}`).toEqual({ refused: 1, sockets: 1 });
     }
   }
 });
 
-async function beside(protocol: "UDP" | "TCP", address: string) {
+async function nextToGood(protocol: "UDP" | "TCP", address: string) {
   await using opened = new Opened();
   const good = await answering(opened, protocol, loopback(address));
   const options = { address: loopback(address) };
@@ -67,7 +70,7 @@ async function beside(protocol: "UDP" | "TCP", address: string) {
   return { answer, passedOver: traffic.counts.passedOver };
 }
 
-async function alone(protocol: "UDP" | "TCP", address: string) {
+async function onlyOne(protocol: "UDP" | "TCP", address: string) {
   await using opened = new Opened();
   const options = { address: loopback(address) };
   const { relay, traffic } = await relayed(opened, protocol, [endpoint(address, 53)], options);

@@ -236,7 +236,7 @@ test("reports count what is there", async () => {
   );
 });
 
-test("a change of endpoints alone starts no process", async () => {
+test("a change of only endpoints starts no process", async () => {
   const made = live();
   made.world.change([[1, { endpoints: [webA1] }]]);
   await made.backend.sync(made.world.plan());

@@ -58,7 +58,7 @@ test("clients are looked at one in a step when endpoints go, and choose anew at 
 });
 
 describe("round robin", () => {
-  test("nobody has more than one client more than anybody else", () => {
+  test("no endpoint has more than one client more than another", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 7 }), fc.integer({ min: 0, max: 50 }), (count, clients) => {
         const { made } = balancer({ cluster: endpoints(count) });
@@ -81,7 +81,7 @@ describe("round robin", () => {
     expect(made.choose("cluster", "x", new Set([endpointKey(a), endpointKey(b)]))).toBeDefined();
   });
 
-  test("nobody where there is none", () => {
+  test("no endpoint where there is none", () => {
     expect(balancer({ cluster: [] }).made.choose("cluster", "x", none)).toBeUndefined();
   });
 });

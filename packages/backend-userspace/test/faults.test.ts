@@ -128,7 +128,7 @@ test("refusals at addresses stand before those at node ports, whichever came fir
 });
 
 describe("sockets that cannot be had", () => {
-  test("the service is told and refused, the others are served, and it is tried again", async () => {
+  test("the service is reported and refused, the others are served, and it is tried again", async () => {
     const made = live({ portRange: { from: 5000, to: 5001 } });
     made.sockets.taken.add("10.201.0.10:5001 tcp");
     made.world.change([[1, { endpoints: [clientA] }]]);
@@ -147,7 +147,7 @@ describe("sockets that cannot be had", () => {
     expect(made.held().filter((line) => line.includes("REJECT"))).toEqual([]);
   });
 
-  test("SCTP is told once for each service, and refused", async () => {
+  test("SCTP is reported once for each service, and refused", async () => {
     const made = await serving([[1, { endpoints: [clientA], protocol: "SCTP" }]]);
     await made.backend.sync(made.world.plan());
     expect(made.problems).toEqual(["default/svc-1: SCTP cannot be relayed in user space; rejecting its packets"]);

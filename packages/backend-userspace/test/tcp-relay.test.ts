@@ -10,7 +10,7 @@ import { testSignal } from "@fairlead/tooling/test-signal";
 import { expect, test } from "vitest";
 import { createTraffic } from "../src/index.ts";
 import { DIAL_TIMEOUTS } from "../src/relay/balancer.ts";
-import { nobody, Opened, relayed } from "./support/servers.ts";
+import { Opened, refuser, relayed } from "./support/servers.ts";
 
 const greet = (name: string) => (socket: Socket) => void socket.end(name);
 
@@ -50,7 +50,7 @@ test("200 at once, none is lost", async () => {
 
 test("an endpoint that cannot be connected is passed over for the next", async () => {
   await using opened = new Opened();
-  const endpoints = [nobody(), await opened.tcp(greet("alive")), nobody()];
+  const endpoints = [refuser(), await opened.tcp(greet("alive")), refuser()];
   const { relay, traffic } = await relayed(opened, "TCP", endpoints);
   for (let request = 0; request < 30; request++) expect(await text(await opened.client(relay.port))).toBe("alive");
   expect(traffic.counts.passedOver).toBeGreaterThan(0);
@@ -83,15 +83,15 @@ function isConnectedTo(port: number): boolean {
   return readFileSync("/proc/self/net/tcp", "latin1").includes(remote);
 }
 
-test("after four tries the client is told", async () => {
+test("after four tries the client gets a reset", async () => {
   await using opened = new Opened();
-  const dead = Array.from({ length: 6 }, nobody);
+  const dead = Array.from({ length: 6 }, refuser);
   const { relay, traffic } = await relayed(opened, "TCP", dead);
   expect(await endOf(opened.attempt(relay.port))).toBe("ECONNRESET");
   expect(traffic.counts).toMatchObject({ passedOver: 4, refused: { unreachable: 1 }, sockets: 1 });
 });
 
-test("without endpoints the client is told", async () => {
+test("without endpoints the client gets a reset", async () => {
   await using opened = new Opened();
   const { relay, traffic } = await relayed(opened, "TCP", []);
   expect(await endOf(opened.attempt(relay.port))).toBe("ECONNRESET");
@@ -151,7 +151,7 @@ test("a client stays with its endpoint where the service asks for that", async (
   expect(new Set(answers).size).toBe(1);
 });
 
-test("closing lets nobody in and cuts nobody off", async () => {
+test("closing lets refuser in and cuts refuser off", async () => {
   await using opened = new Opened();
   const echo = await opened.tcp((socket) => void socket.pipe(socket));
   const { relay, traffic } = await relayed(opened, "TCP", [echo]);
@@ -165,7 +165,7 @@ test("closing lets nobody in and cuts nobody off", async () => {
   expect(traffic.idle).toBe(true);
 });
 
-test("ending says goodbye to both sides, and does away with who does not answer it", async () => {
+test("ending closes both sides, and resets a side that does not answer", async () => {
   await using opened = new Opened();
   const arrived = Promise.withResolvers<Socket>();
   const stubborn = await opened.tcp((socket) => {

@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { Server } from "node:net";
 import { VirtualClock } from "@fairlead/base/testing";
 import { afterEach, expect, test, vi } from "vitest";
-import { nobody, Opened, relayed } from "./support/servers.ts";
+import { Opened, refuser, relayed } from "./support/servers.ts";
 
 async function ask(opened: Opened, port: number, data: string, from?: Awaited<ReturnType<Opened["datagrams"]>>) {
   const socket = from ?? (await opened.datagrams());
@@ -44,7 +44,7 @@ test("a flow without a packet for the idle time is forgotten; each packet keeps 
 
 test("an endpoint that refuses is passed over, and nothing is lost", async () => {
   await using opened = new Opened();
-  const endpoints = [nobody(), await opened.udp((data) => data), nobody()];
+  const endpoints = [refuser(), await opened.udp((data) => data), refuser()];
   const { relay, traffic } = await relayed(opened, "UDP", endpoints);
   for (let request = 0; request < 9; request++) {
     expect((await ask(opened, relay.port, `request ${request}`)).answer).toBe(`request ${request}`);
@@ -117,7 +117,7 @@ function emitter() {
 }
 
 test.each(["TCP", "UDP"] as const)(
-  "%s: errors of the listening socket are told, and it serves on",
+  "%s: errors of the listening socket are reported, and it serves on",
   async (protocol) => {
     await using opened = new Opened();
     const emit = emitter();
@@ -128,7 +128,7 @@ test.each(["TCP", "UDP"] as const)(
   },
 );
 
-test("a port that is taken is the caller's to tell, and nobody else's", async () => {
+test("a port that is taken is the caller's to tell, and refuser else's", async () => {
   await using opened = new Opened();
   const problems: string[] = [];
   for (const protocol of ["TCP", "UDP"] as const) {

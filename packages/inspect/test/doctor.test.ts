@@ -95,9 +95,9 @@ type Facts = Partial<NodeFacts>;
 const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly string[]]>> = {
   "a healthy node": [{}],
   "a healthy node in ipvs mode": [{ needs: IPVS }],
-  "a mode that tells excluded clients from others": [{ tellsClients: true }],
+  "a mode that distinguishes excluded clients": [{ distinguishesClients: true }],
   "a mode that does not": [
-    { needs: IPVS, tellsClients: false },
+    { needs: IPVS, distinguishesClients: false },
     "warning excluded clients: this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients → excluded-clients",
   ],
   "no iptables": [

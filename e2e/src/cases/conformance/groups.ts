@@ -7,7 +7,7 @@ import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kerne
 import {
   type AgentOptions,
   type BackendsUnderTest,
-  besideExpected,
+  alongsideExpected,
   type ConformanceCase,
   clusterObjects,
   conformanceTable,
@@ -67,7 +67,7 @@ export function nftTable(serviceProxyName: string, every: number): readonly Conf
   const rows = conformanceTable.map(nftablesRow);
   if (serviceProxyName === "") return rows;
   return rows.flatMap((row, at) => {
-    const nftables = besideExpected(row, { isFirst: false, refuses: "unknown ClusterIPs" });
+    const nftables = alongsideExpected(row, { isFirst: false, refuses: "unknown ClusterIPs" });
     const isSame = JSON.stringify(nftables) === JSON.stringify(row.expected.nftables);
     return isSame && at % every !== 0 ? [] : [{ ...row, expected: { ...row.expected, nftables } }];
   });

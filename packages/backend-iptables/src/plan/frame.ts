@@ -185,7 +185,7 @@ export const JUMPS: readonly Jumps[] = [
   { table: "nat", chain: "POSTROUTING", rules: [toPostrouting] },
 ];
 
-/** Jumps to kubelet's chain: shared with it, so they are made where they are missing and otherwise left alone. */
+/** Jumps to kubelet's chain: kubelet shares them, so the backend adds missing ones and changes no others. */
 export const KUBELET_JUMP: Rule = { matches: [], target: jump(KUBELET_FIREWALL) };
 export const KUBELET_JUMP_CHAINS: readonly string[] = ["INPUT", "OUTPUT"];
 

@@ -105,7 +105,7 @@ function* sticky(endpoints: readonly PlanEndpoint[], set: EndpointSet): Generato
   }
 }
 
-/** Whoever is not known to a page comes back from it. */
+/** A client that a page does not know comes back from it. */
 function* knownFirst(pages: readonly Page[]): Generator<Rule> {
   for (const { knownChain } of pages) yield { matches: [], target: jump(knownChain) };
 }

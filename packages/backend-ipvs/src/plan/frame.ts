@@ -126,7 +126,7 @@ function accessRules({ family }: FrameFacts): readonly Rule[] {
 
 /**
  * The node reaches a load balancer's address with that very address as its source, after which no source range could
- * tell it from others; the virtual server is known by its connection (kubernetes issue 119656).
+ * distinguish it from others; the virtual server is known by its connection (kubernetes issue 119656).
  */
 function barredRule({ address, protocol, port }: BarredAddress): Rule {
   return {

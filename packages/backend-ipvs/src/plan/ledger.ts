@@ -53,7 +53,7 @@ export interface ObjectChanges {
   /** The virtual servers of the changed groups, as they were and as they have to be. */
   readonly before: ReadonlyMap<string, WantedServer>;
   readonly after: ReadonlyMap<string, WantedServer>;
-  /** Two groups want one server: which of them has it can't be told from the change only. */
+  /** Two groups want one server: the change by itself does not say which of them has it. */
   readonly contested: boolean;
 }
 

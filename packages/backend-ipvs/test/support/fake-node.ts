@@ -69,8 +69,8 @@ export class FakeNode {
 }
 
 /**
- * As the legacy variant's kernel tells it of a table: each rule of a small one; of a large one number and size of the
- * rules, and no word of what they are.
+ * What the legacy variant's kernel reports of a table: each rule of a small one; of a large one only number and size of
+ * the rules.
  */
 function withGlance(rules: FakeIptables, isLarge: boolean): IpvsPort["rules"] {
   return {

@@ -34,7 +34,7 @@ const REFUSED = "refused";
 
 /**
  * The packets that may end where they should neither before nor after: what both serve has to be served between them,
- * by somebody of whom one of them knows. A server can't be changed in one step, so its destinations may be of both.
+ * by an endpoint that one of them knows. A server can't be changed in one step, so its destinations may be of both.
  */
 export function wrongEnds(now: Ends, before: Ends, after: Ends): string[] {
   return [...now].flatMap(([packet, ends]) => {
@@ -65,7 +65,7 @@ function isServed(ends: ReadonlySet<string>): boolean {
   return ends.size > 0 && !ends.has(UNSERVED) && !ends.has(REFUSED);
 }
 
-/** A backend over a node in memory, with a clock that stands still until it is told. */
+/** A backend over a node in memory, with a clock that only moves when the test says so. */
 export class Live {
   readonly node: FakeNode;
   readonly world: World;
@@ -119,7 +119,7 @@ export class Live {
     await this.backend.maintain();
   }
 
-  /** How the node differs from one that was started fresh with the same services; nobody is connected anymore. */
+  /** How the node differs from one that was started fresh with the same services; no client is connected anymore. */
   async differences(): Promise<unknown[]> {
     await this.wait(120_000);
     const { node } = await live([], { world: this.world });

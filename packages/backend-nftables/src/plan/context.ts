@@ -53,8 +53,8 @@ export const DEFAULTS = {
 export interface PlanContext {
   readonly family: NftFamily;
   readonly table: string;
-  /** Whether its verdicts come before those of the node's first proxy, which refuses what no service of its own is. */
-  readonly beside: boolean;
+  /** Whether its verdicts come before those of the node's first proxy, which refuses packets to all other services. */
+  readonly alongside: boolean;
   /** The bit of a packet's mark that asks for masquerading. */
   readonly mark: number;
   /** Traffic to ClusterIPs is masqueraded from every sender. */
@@ -87,16 +87,16 @@ export function planContext(
 ): PlanContext {
   const { node } = plan;
   const { serviceProxyName } = settings;
-  const beside = serviceProxyName !== "";
+  const alongside = serviceProxyName !== "";
   return {
     family: NFT_FAMILY[settings.family],
     table: tableName(serviceProxyName),
-    beside,
+    alongside,
     mark: 2 ** settings.masqueradeBit,
     masqueradeAll: node.masqueradeAll ?? false,
     detector: node.detector,
     nodePortAddresses: nodePortAddresses(node),
-    serviceCIDRs: beside ? [] : (node.serviceCIDRs ?? []),
+    serviceCIDRs: alongside ? [] : (node.serviceCIDRs ?? []),
     foreignClusterIPs: [...plan.foreignClusterIPs].sort(),
     excludedClients: node.excludedClients,
     resetStaleTCP: node.resetStaleTCP ?? false,
@@ -128,8 +128,9 @@ export function instanceOfTable(name: string): string | undefined {
 export const RESET_OR_DROP = "reset-or-drop-chain";
 
 /**
- * The chain of a service port's source ranges, named as kube-proxy names it: the slash tells kube-proxy that the chain
- * belongs to a service, so that it can remove it. What names cannot have becomes `_`; the hash keeps them apart.
+ * The chain of a service port's source ranges, named as kube-proxy names it: the slash is how kube-proxy recognizes a
+ * chain that belongs to a service, so that it can remove it. What names cannot have becomes `_`; the hash keeps them
+ * apart.
  *
  * @param name `namespace/name:port`, without the colon where the port has no name
  */
@@ -143,8 +144,8 @@ export function nodePortFirewallChain(name: string, protocol: string): string {
 }
 
 /**
- * The chain and the map of a set whose endpoints do not weigh alike. What is behind the last slash tells it from chains
- * of classes, whatever the port is called.
+ * The chain and the map of a set whose endpoints differ in weight. What is behind the last slash distinguishes it from
+ * chains of classes, whatever the port is called.
  */
 export function weightedName(name: string, protocol: string, set: EndpointSetName): string {
   return `weighted-${hashedAndCut(pathOf(name, protocol)).slice(0, LONGEST_WEIGHTED)}/${set}`;
@@ -197,12 +198,12 @@ function hashedAndCut(text: string): string {
 /** ClusterIPs of other networks: not kube-proxy's, and there only while there is such an address. */
 export const FOREIGN = "foreign-cluster-ips";
 
-/** Whom another network serves itself at those; there only while both are. */
+/** Clients that another network serves itself at those; there only while both are. */
 export const EXCLUDED = "excluded-clients";
 
 export type Clients = Pick<PlanContext, "foreignClusterIPs" | "excludedClients">;
 
 /** Whether clients are distinguished at the ClusterIPs of other networks. */
-export function tellsClients({ foreignClusterIPs, excludedClients = [] }: Clients): boolean {
+export function distinguishesClients({ foreignClusterIPs, excludedClients = [] }: Clients): boolean {
   return foreignClusterIPs.length > 0 && excludedClients.length > 0;
 }

@@ -1,7 +1,7 @@
 /**
  * Established connections of services in a flowtable: their packets meet no rule of any table at prerouting, forward
- * and postrouting. An allow list decides which ones, so that other programs' connections are left alone, and the list
- * is data: neither an endpoint nor a device that comes or goes changes a rule.
+ * and postrouting. An allow list decides which ones, so that other programs' connections are untouched, and the list is
+ * data: neither an endpoint nor a device that comes or goes changes a rule.
  */
 
 import type { Frontend, ServicePortGroup } from "@fairlead/core";
@@ -15,7 +15,7 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { EXCLUDED, FOREIGN, tellsClients } from "./context.ts";
+import { EXCLUDED, FOREIGN, distinguishesClients } from "./context.ts";
 import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
 
 export const FLOWTABLE = "fast-path";
@@ -58,7 +58,7 @@ export function fastPathSets({ family, fastPath, nodePortAddresses }: PlanContex
  * no look-up.
  */
 export function fastPathChains(context: PlanContext): readonly NftChain[] {
-  const { family, fastPath, beside, nodePortAddresses } = context;
+  const { family, fastPath, alongside, nodePortAddresses } = context;
   if (!fastPath) return [];
   const {
     establishedConnection,
@@ -78,7 +78,7 @@ export function fastPathChains(context: PlanContext): readonly NftChain[] {
   return [
     {
       name: FAST_PATH_CHAIN,
-      base: { type: "filter", hook: "forward", priority: beside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
+      base: { type: "filter", hook: "forward", priority: alongside ? PRIORITY - 1 : PRIORITY, policy: "accept" },
       rules: [
         { expressions: [...translatedConnection, ...originalDirection, ...establishedConnection, ...jump(CHECK)] },
       ],
@@ -97,9 +97,11 @@ export function fastPathChains(context: PlanContext): readonly NftChain[] {
   ];
 }
 
-/** Clients whose network serves them itself: their connections are that network's, whoever translates them. */
+/**
+ * Clients whose network serves them itself: their connections belong to that network, whichever proxy translates them.
+ */
 function servedByOthers(context: PlanContext): readonly NftRule[] {
-  if (!tellsClients(context)) return [];
+  if (!distinguishesClients(context)) return [];
   const { originallyFrom, originallyTo, verdict } = statements;
   const { family } = context;
   const fromThem = [...originallyTo(family, FOREIGN), ...originallyFrom(family, EXCLUDED)];

@@ -8,7 +8,7 @@ import {
   loopbackRefusalChain,
   type PlanContext,
   RESET_OR_DROP,
-  tellsClients,
+  distinguishesClients,
 } from "./context.ts";
 import { fastPathChains } from "./fast-path.ts";
 import {
@@ -154,7 +154,7 @@ function masquerading({ family, mark }: PlanContext): NftChain {
 
 /** Clients that another network serves itself are sent back before anything happens to their packets. */
 function excluded(context: PlanContext): readonly NftRule[] {
-  if (!tellsClients(context)) return [];
+  if (!distinguishesClients(context)) return [];
   const { family } = context;
   const fromThem = [...lookUp(family, ["daddr"], FOREIGN), ...lookUp(family, ["saddr"], EXCLUDED)];
   // The node may have an address in the other network.
@@ -164,15 +164,15 @@ function excluded(context: PlanContext): readonly NftRule[] {
 }
 
 function foreign(context: PlanContext): readonly NftRule[] {
-  return context.excludedClients === undefined ? leftAlone(context) : excluded(context);
+  return context.excludedClients === undefined ? leftToOthers(context) : excluded(context);
 }
 
-/** Where clients are told apart at some: those that are left for all of them are none of this proxy's. */
+/** ClusterIPs that are left to another network for all clients, where others are left for some clients only. */
 function leftToAll(context: PlanContext): readonly NftRule[] {
-  return context.excludedClients === undefined ? [] : leftAlone(context);
+  return context.excludedClients === undefined ? [] : leftToOthers(context);
 }
 
-function leftAlone({ family, foreignClusterIPs }: PlanContext): readonly NftRule[] {
+function leftToOthers({ family, foreignClusterIPs }: PlanContext): readonly NftRule[] {
   if (foreignClusterIPs.length === 0) return [];
   const expressions = [...lookUp(family, ["daddr"], FOREIGN), ...verdict({ kind: "return" })];
   return [{ expressions, comment: "Another network serves these" }];
@@ -235,7 +235,7 @@ function loopbackRefusals({ family, refusedOnLoopback }: PlanContext): readonly 
 function changeExcluded(before: PlanContext, after: PlanContext, had: ReadonlySet<string>, batch: NftBatch): void {
   const was = had.has(EXCLUDED);
   const same = JSON.stringify(before.excludedClients) === JSON.stringify(after.excludedClients);
-  if (!tellsClients(after) || (was && same)) return;
+  if (!distinguishesClients(after) || (was && same)) return;
   if (was) batch.flushSet(EXCLUDED);
   batch.addElements(EXCLUDED, excludedElements(after));
 }

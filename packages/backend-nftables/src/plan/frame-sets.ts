@@ -19,7 +19,7 @@ import {
   LOOPBACK_REFUSALS,
   nodePortFirewallChain,
   type PlanContext,
-  tellsClients,
+  distinguishesClients,
 } from "./context.ts";
 import { fastPathSets } from "./fast-path.ts";
 import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./keys.ts";
@@ -49,7 +49,7 @@ export function frameSets(context: PlanContext): readonly EmptySet[] {
       ? []
       : [vmap(LOOPBACK_REFUSALS, nodePort, "localhost NodePorts rejected by kube-proxy")]),
     ...(foreignClusterIPs.length === 0 ? [] : [set(FOREIGN, [address], "ClusterIPs that another network serves")]),
-    ...(tellsClients(context)
+    ...(distinguishesClients(context)
       ? [{ ...set(EXCLUDED, [address], "clients that another network serves"), flags: ["interval"] as const }]
       : []),
     ...fastPathSets(context),
@@ -119,7 +119,7 @@ export function firewallCheck({ family }: Pick<PlanContext, "family">): NftChain
   return { name: CHECK, rules: [dispatch(family, MAP)] };
 }
 
-export function firewallHooks(context: Pick<PlanContext, "beside">): readonly NftChain[] {
+export function firewallHooks(context: Pick<PlanContext, "alongside">): readonly NftChain[] {
   const base = baseChain(context);
   return [base("filter", "prerouting", -110, HOOKS[0], CHECK), base("filter", "output", -110, HOOKS[1], CHECK)];
 }
@@ -152,7 +152,7 @@ export const nodePortFirewallNeed: Need = {
 
 /** Intervals are no single elements: they are written all together. */
 export function excludedElements(context: Clients): readonly SetElement[] {
-  return tellsClients(context) ? intervalElements(context.excludedClients ?? []) : [];
+  return distinguishesClients(context) ? intervalElements(context.excludedClients ?? []) : [];
 }
 
 function allowed({ ranges, addresses }: AllowedSources): readonly string[] {
@@ -169,7 +169,7 @@ function firewallMap({ family }: Pick<PlanContext, "family">): EmptySet {
  * Alongside another proxy each comes before that one's of the same kind: a packet to an address without a service of
  * the other one, which that one drops or refuses, is translated or answered by then.
  */
-export function baseChain({ beside }: Pick<PlanContext, "beside">) {
+export function baseChain({ alongside }: Pick<PlanContext, "alongside">) {
   return (
     type: BaseChain["type"],
     hook: BaseChain["hook"],
@@ -178,7 +178,7 @@ export function baseChain({ beside }: Pick<PlanContext, "beside">) {
     ...to: readonly string[]
   ): NftChain => ({
     name,
-    base: { type, hook, priority: beside ? priority - 1 : priority, policy: "accept" },
+    base: { type, hook, priority: alongside ? priority - 1 : priority, policy: "accept" },
     rules: to.map((chain) => ({
       expressions: [...(type === "nat" ? [] : statements.newConnection), ...statements.jump(chain)],
     })),

@@ -11,7 +11,7 @@ export function markForMasquerading({ mark }: PlanContext): readonly Expression[
 
 export const fromNode: readonly Expression[] = addressTypeIs("saddr", "local");
 
-/** Pods of this node are the sender: the beginnings of rules of which one matches. None: they cannot be told. */
+/** Pods of this node are the sender: the beginnings of rules of which one matches. None: they cannot be recognized. */
 export function fromPods({ detector, family }: PlanContext): readonly (readonly Expression[])[] {
   switch (detector.kind) {
     case "none":
@@ -23,7 +23,7 @@ export function fromPods({ detector, family }: PlanContext): readonly (readonly 
   }
 }
 
-/** Anybody but pods of this node is the sender, as the beginning of one rule; undefined: they cannot be told. */
+/** Pods of this node are not the sender, as the beginning of one rule; undefined: pods cannot be recognized. */
 export function notFromPods({ detector, family }: PlanContext): readonly Expression[] | undefined {
   switch (detector.kind) {
     case "none":

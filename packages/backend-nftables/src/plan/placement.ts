@@ -142,7 +142,7 @@ export function denseSlots(before: readonly PlanEndpoint[], wanted: readonly Pla
   return dense.filter((endpoint) => endpoint !== undefined);
 }
 
-/** Tells endpoints of a service port apart. */
+/** Distinguishes endpoints of a service port. */
 export function endpointName({ address, port }: PlanEndpoint): string {
   return `${address} ${port}`;
 }

@@ -96,7 +96,7 @@ export function* planTableSteps(
 /** Elements in one message: few messages, and short work for each. */
 export const IN_ONE_MESSAGE = 256;
 
-export type Titled = Pick<PlanContext, "family" | "table" | "beside">;
+export type Titled = Pick<PlanContext, "family" | "table" | "alongside">;
 
 /** Has the table made anew, whatever is there, in the transaction. */
 export function beginTable(batch: NftBatch, titled: Titled): void {
@@ -225,7 +225,7 @@ class ElementBuffers implements ElementChanges {
   }
 }
 
-/** kube-proxy's comment on its table, or one that tells ours from it. */
-function commentOf({ table, beside }: Titled): string {
-  return beside ? `rules for ${table}, beside kube-proxy` : "rules for kube-proxy";
+/** kube-proxy's comment on its table, or one that distinguishes ours from it. */
+function commentOf({ table, alongside }: Titled): string {
+  return alongside ? `rules for ${table}, alongside kube-proxy` : "rules for kube-proxy";
 }

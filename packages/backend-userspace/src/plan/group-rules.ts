@@ -155,15 +155,15 @@ function* redirectRules(
   const rules = (chain: string, origins: readonly Origin[], target: Target | undefined) =>
     target === undefined ? [] : origins.map((origin): ChainRule => inNat(chain, { ...origin, ...packets, target }));
   const relay = (treatment: Treatment) => relayTarget(group, treatment, ports, context);
-  const everybody = allowed(frontend.gate);
+  const all = allowed(frontend.gate);
   const [container, host] = CHAINS[frontend.at];
   yield* fromExcluded(group.protocol, frontend, group.name).map((rule) => inNat(container, rule));
   if (!sameWay(pod, outside)) {
     const pods = allowedPods(context.node.detector, frontend.gate);
     yield* rules(container, pods, relay(pod) ?? { kind: "return" });
   }
-  yield* rules(container, everybody, relay(outside));
-  yield* rules(host, everybody, relay(node));
+  yield* rules(container, all, relay(outside));
+  yield* rules(host, all, relay(node));
 }
 
 const CHAINS = {

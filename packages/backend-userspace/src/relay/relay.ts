@@ -30,7 +30,7 @@ export interface RelayRequest {
   readonly clock: Pick<Clock, "monotonic" | "after">;
   readonly udpIdleTimeout: number;
   readonly tcpIdleTimeout: number;
-  /** Told of what goes wrong with a socket while it serves. */
+  /** Called with what goes wrong with a socket while it serves. */
   readonly onProblem: (problem: string) => void;
 }
 
@@ -42,7 +42,7 @@ export interface OpenRelay {
    * after each flow.
    */
   refresh(): Generator<void, void, void>;
-  /** Nobody is let in anymore; TCP connections go on to their end, UDP flows end. */
+  /** Refuses new clients; TCP connections go on to their end, UDP flows end. */
   close(): void;
 }
 

@@ -33,7 +33,7 @@ export class Relays {
   readonly #groups = new Map<string, GroupRelays>();
   /** Groups that could not get a socket. */
   readonly #failed = new Map<string, ServicePortGroup>();
-  /** What was told of a group last. */
+  /** The last report of each group. */
   readonly #reported = new Map<string, string>();
   #failures = 0;
 

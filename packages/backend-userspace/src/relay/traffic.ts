@@ -171,6 +171,6 @@ export interface RelayedConnection {
   readonly client: RelaySocket;
   /** Where it came to. */
   readonly relay: RelaySocket;
-  /** Whom it was given to. */
+  /** The endpoint that it was given to. */
   readonly endpoint: RelaySocket;
 }

@@ -93,9 +93,9 @@ interface UdpFlowParts {
 }
 
 /**
- * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and a refusal
- * is told. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the next, and
- * the last datagram is sent again there.
+ * One client's datagrams: a socket that is connected to one endpoint, so that answers are this client's and the kernel
+ * reports a refusal. As long as nothing was answered, an endpoint that refuses or has no route is passed over for the
+ * next, and the last datagram is sent again there.
  */
 class UdpFlow implements Live {
   readonly #parts: UdpFlowParts;
@@ -211,7 +211,7 @@ class UdpFlow implements Live {
     if (!this.#early.includes(again)) this.#early.push(again);
   }
 
-  /** One timer for each flow, set anew only when it fires: most packets leave it alone. */
+  /** One timer for each flow, set anew only when it fires: most packets do not touch it. */
   #checkIdle(): void {
     const { clock, udpIdleTimeout, traffic } = this.#parts.request;
     const left = this.#active + udpIdleTimeout - clock.monotonic();

@@ -66,7 +66,7 @@ export class Opened implements AsyncDisposable {
 let refusing = 0;
 
 /** An endpoint that refuses connections: a loopback address of its own, at a port that the kernel never assigns. */
-export function nobody(): PlanEndpoint {
+export function refuser(): PlanEndpoint {
   refusing += 1;
   return { address: `127.9.9.${refusing}`, port: 9, local: true };
 }

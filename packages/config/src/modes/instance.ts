@@ -18,7 +18,7 @@ export function resolveInstance(input: ConfigInput, report: Report): Instance {
       "must be the value of a label: up to 63 letters, digits, dots, dashes and underscores, the first and the last a letter or digit",
     );
   }
-  const why = whyNotBeside(mode, options.userspaceOnly);
+  const why = whyNotAlongside(mode, options.userspaceOnly);
   if (why !== undefined) {
     const name = report.name("serviceProxyName");
     report.error("mode", `cannot run alongside another proxy, which ${name} requires: ${why}; use nftables`);
@@ -47,7 +47,7 @@ function isLabelValue(text: string): boolean {
 }
 
 /** Why a mode cannot run on a node that has a proxy already; undefined: it can. */
-function whyNotBeside(mode: ProxyMode, userspaceOnly: boolean): string | undefined {
+function whyNotAlongside(mode: ProxyMode, userspaceOnly: boolean): string | undefined {
   switch (mode) {
     case "nftables":
       return undefined;

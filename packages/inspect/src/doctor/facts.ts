@@ -43,7 +43,7 @@ export interface NodeFacts {
   /** The node's own addresses are missing in it where they could not be read. */
   readonly cidrs: readonly NamedCIDR[];
   /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
-  readonly tellsClients?: boolean;
+  readonly distinguishesClients?: boolean;
   /**
    * Interfaces whose clients are answered by them though the node has its default route elsewhere (`replyVia`), with
    * rp_filter as the kernel takes it: 0 off, 1 strict, 2 loose. Absent: there are none.

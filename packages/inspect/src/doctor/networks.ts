@@ -325,7 +325,7 @@ const cilium = lines(
   ],
 );
 
-const excludedClients = lines(({ tellsClients }) => [tellsClients ?? []].flat(), "excluded clients", [
+const excludedClients = lines(({ distinguishesClients }) => [distinguishesClients ?? []].flat(), "excluded clients", [
   { when: (tells) => tells, found: "other networks' ClusterIPs are served to all but their own pods" },
   {
     warning: "excluded-clients",

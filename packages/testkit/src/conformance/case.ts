@@ -173,7 +173,7 @@ export function rowsOf(topic: string): Row {
 }
 
 /** Two proxies on one node: the one that serves the row, and another one that has no service. */
-export interface Beside {
+export interface Alongside {
   /** The one that serves is the node's first, not one with a service proxy name. */
   readonly isFirst: boolean;
   /** Whether the other one tells ClusterIPs without a service: a first one in nftables mode does, no other may. */
@@ -181,7 +181,7 @@ export interface Beside {
 }
 
 /** What becomes of a row's packet: in nftables mode as without the other one, but for ClusterIPs that nobody serves. */
-export function besideExpected(row: ConformanceCase, { isFirst, refuses }: Beside): Outcome | Skip {
+export function alongsideExpected(row: ConformanceCase, { isFirst, refuses }: Alongside): Outcome | Skip {
   const { expected, packet, history } = row;
   const { nftables } = expected;
   if ("skip" in nftables) return nftables;

@@ -98,7 +98,7 @@ export async function nodeFacts(
     ],
     ...(uplinks && { uplinks }),
     ...(fastPath && { fastPath }),
-    ...(filter.excludedFrontends === "excluded-clients" && { tellsClients: semantics.excludesClients === true }),
+    ...(filter.excludedFrontends === "excluded-clients" && { distinguishesClients: semantics.excludesClients === true }),
     api,
     ...(read && { networks: read.facts }),
   };

@@ -3,8 +3,8 @@ import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import {
   type BackendsUnderTest,
-  type Beside,
-  besideExpected,
+  type Alongside,
+  alongsideExpected,
   conformanceTable,
   differences,
   expectedWays,
@@ -16,7 +16,7 @@ import { createNftablesBackend, removeNftablesMode, tableName } from "../src/ind
 import { EMPTY_PLAN } from "./support/world.ts";
 
 /** Two agents in one kernel: one serves the row, the other one has no service and knows the ranges of ClusterIPs. */
-function besideWith(serving: string, other: string): BackendsUnderTest {
+function alongsideWith(serving: string, other: string): BackendsUnderTest {
   return {
     open: (family) => {
       const fake = new FakeNftables();
@@ -36,14 +36,14 @@ function besideWith(serving: string, other: string): BackendsUnderTest {
 
 const rows = conformanceTable.map(nftablesRow).filter(({ expected }) => !("skip" in expected.nftables));
 
-describe.each<[string, string, string, Beside["refuses"]]>([
-  ["an agent with a name beside the first", "edge", "", "unknown ClusterIPs"],
-  ["the first beside an agent with a name", "", "edge", "nothing of others"],
-  ["an agent with a name beside another one", "edge", "inner", "nothing of others"],
+describe.each<[string, string, string, Alongside["refuses"]]>([
+  ["an agent with a name alongside the first", "edge", "", "unknown ClusterIPs"],
+  ["the first alongside an agent with a name", "", "edge", "nothing of others"],
+  ["an agent with a name alongside another one", "edge", "inner", "nothing of others"],
 ])("%s", (_, serving, other, refuses) => {
   test.each(rows)("$name", async (row) => {
-    const ways = await runCase(row, besideWith(serving, other));
-    const expected = besideExpected(row, { isFirst: serving === "", refuses });
+    const ways = await runCase(row, alongsideWith(serving, other));
+    const expected = alongsideExpected(row, { isFirst: serving === "", refuses });
     if ("skip" in expected) throw new Error(expected.skip);
     expect(differences(expectedWays(expected), ways, { probabilities: true, uneven: 0.005 })).toEqual([]);
   });
