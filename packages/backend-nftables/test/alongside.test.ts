@@ -2,9 +2,9 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NFT_FAMILY } from "@fairlead/netfilter/nft";
 import {
-  type BackendsUnderTest,
   type Alongside,
   alongsideExpected,
+  type BackendsUnderTest,
   conformanceTable,
   differences,
   expectedWays,

@@ -108,7 +108,7 @@ export interface ModeNeeds {
    * (`NodePlan.otherNodes`); absent: it has no use for them.
    */
   readonly otherNodes?: boolean;
-  /** Whether it tells ClusterIPs that no service has (`NodePlan.serviceCIDRs`); absent: it has no use for them. */
+  /** Whether it recognizes ClusterIPs that no service has (`NodePlan.serviceCIDRs`); absent: it has no use for them. */
   readonly serviceCIDRs?: boolean;
   /** Alongside connection tracking, which every mode needs. */
   readonly kernelParts: readonly KernelPart[];
@@ -161,7 +161,7 @@ export interface PacketCounters {
 }
 
 /**
- * Where the meaning of a mode differs from another's, told by the backend and applied by the planner, so that no
+ * Where the meaning of a mode differs from another's. The backend declares it and the planner applies it, so that no
  * backend decides anything itself.
  */
 export interface ModeSemantics {

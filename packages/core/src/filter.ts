@@ -36,7 +36,7 @@ export interface OwnershipDecision {
   readonly decided: boolean;
   /** A sentence for the operator: which CIDRs, annotation or memory decided. */
   readonly why: string;
-  /** Absent: the filter does not tell. */
+  /** Absent: the filter does not say. */
   readonly decidedBy?: DecidedBy;
   /**
    * What this proxy programs of the service: everything, everything with the ClusterIP for those only who are none of
@@ -51,7 +51,7 @@ export interface OwnershipDecision {
   readonly ownEndpoints: number;
   /** Those inside of them, counted in the same way. */
   readonly excludedEndpoints: number;
-  /** It must be answered here: a mode that cannot tell clients apart serves it to all of them. Absent: no. */
+  /** It must be answered here: a mode that cannot distinguish clients serves it to all of them. Absent: no. */
   readonly protected?: true;
   /**
    * Our own pods are masqueraded on the way to its endpoints: another network has them, and sends answers past this

@@ -5,7 +5,7 @@
 
 import type { IPFamily, Protocol, ServiceKey, TrafficPolicy } from "./objects.ts";
 
-/** Where a packet to a frontend comes from. The backends tell the classes apart by the `LocalTrafficDetector`. */
+/** Where a packet to a frontend comes from. The backends distinguish the classes by the `LocalTrafficDetector`. */
 export type SourceClass = "pod" | "node" | "outside";
 
 /** proxy: to an endpoint of `set`. leave: this proxy does nothing, another one owns the frontend. */
@@ -58,8 +58,8 @@ export interface Frontend {
   /** Who may use it; absent: every client. */
   readonly gate?: AllowedSources;
   /**
-   * Whoever sends from these CIDRs, and is not the node itself, is served by another network here: such packets are
-   * left, whatever the treatments say. Canonical, disjoint, sorted. Absent: there are none.
+   * Another network serves clients in these CIDRs here, except the node itself: their packets are left, whatever the
+   * treatments say. Canonical, disjoint, sorted. Absent: there are none.
    */
   readonly excludedClients?: readonly string[];
   /**
@@ -207,8 +207,8 @@ export interface NodePlan {
   /** `Frontend.excludedClients` of the ClusterIPs in `foreignClusterIPs`. Absent: those are left, for every sender. */
   readonly excludedClients?: readonly string[];
   /**
-   * What is sent to a refused TCP frontend in the middle of a connection is answered with a reset: it was somebody's to
-   * an endpoint that is gone (`PlannerOptions.resetStaleTCP`). Absent: it is refused as the beginning of one is.
+   * What is sent to a refused TCP frontend in the middle of a connection is answered with a reset: the connection was
+   * to an endpoint that is gone (`PlannerOptions.resetStaleTCP`). Absent: it is refused as the beginning of one is.
    */
   readonly resetStaleTCP?: true;
 }

@@ -44,7 +44,7 @@ describe.each(WANTS)("%s that several services want", (_, fields) => {
     expect(holders()).toEqual(["default/a/tcp"]);
   });
 
-  test("is a problem of each that lost it, told once", () => {
+  test("is a problem of each that lost it, reported once", () => {
     const { state, planner, problems } = rivals(fields, ["c", "b", "a"]);
     // c lost it to b, b lost it to a.
     expect(problems.map((problem) => problem.name)).toEqual(["c", "b"]);
@@ -212,7 +212,7 @@ test("a ClusterIP is its service's own, whatever the name of a service that name
 const names = fc.constantFrom(..."abcdefghijklmnop");
 const moves = fc.array(fc.record({ comes: fc.boolean(), name: names }), { maxLength: 200 });
 
-test("the first is the smallest of those who are there, whoever came and went", () => {
+test("the first is the smallest of the current ones, whatever came and went", () => {
   fc.assert(
     fc.property(fc.array(names), moves, (start, history) => {
       const claimants = new Claimants(start);
@@ -262,7 +262,7 @@ const MODES: readonly [string, Partial<PlannerOptions>][] = [
 ];
 
 describe.each(MODES)("%s: a foreign ClusterIP that others name as an external IP", (_, options) => {
-  test.each(["first", "last"])("is refused them and told, the foreign service being the %s", (when) => {
+  test.each(["first", "last"])("is refused and reported, the foreign service being the %s", (when) => {
     const { state, move, step, served, planner } = world(options);
     const foreign = () => {
       state.upsertService(ovn());
@@ -278,7 +278,7 @@ describe.each(MODES)("%s: a foreign ClusterIP that others name as an external IP
     expect(served()).toEqual([]);
     expect(planner.lookup("IPv4").at("TCP", CLUSTER_IP, 80)).toBeUndefined();
     expect(byName(reported.filter(({ reason }) => reason.includes("default/ovn")))).toEqual(
-      // The last one had lost it to the first before, and was told so.
+      // The last one had lost it to the first before, which was reported.
       (when === "first" ? ["aaa", "zzz"] : ["aaa"]).map((name) => ({
         kind: "Service",
         namespace: "default",

@@ -209,7 +209,7 @@ describe("a service that another network took over", () => {
   });
 });
 
-test("a lookup can be had from a plan alone, and answers as the planner's", () => {
+test("a lookup from only a plan answers as the planner's", () => {
   const { planner } = planned(DNS, [endpoint(POD)]);
   const plan = planner.plan("IPv4");
   const made = frontendLookup("IPv4", plan.groups.values());
@@ -285,7 +285,7 @@ describe("an endpoint of TCP connections", () => {
     expect(move([endpoint(STAYS)])).toEqual([GONE, { ...GONE, address: "10.144.1.7" }]);
   });
 
-  test("is as ready as upstream has it where nobody asks for resets", () => {
+  test("is as ready as upstream has it where resets are not enabled", () => {
     const { planner } = cluster([endpoint(STAYS), endpoint(GOES, NOT_READY)], false);
     expect(planner.plan("IPv4").groups.get(GONE.group)).not.toHaveProperty("present");
   });
@@ -305,7 +305,7 @@ describe("an entry of connection tracking", () => {
     ["tcp 10.96.0.10:81 <- 10.144.1.6:8080", false],
     ["tcp 10.96.0.11:80 <- 10.144.1.6:8080", false],
     ["tcp 10.144.1.6:8080 <- 10.144.1.6:8080", false],
-    // What another program translated, or nobody.
+    // What another program translated, or no program.
     ["tcp 10.96.0.10:80 <- 10.144.9.9:8080", false],
     ["tcp 198.51.100.1:80 <- 198.51.100.1:80", false],
     ["udp 10.96.0.10:80 <- 10.144.1.6:8080", false],

@@ -124,7 +124,7 @@ describe("one address that several endpoints of a slice have is that of the last
   });
 });
 
-test("loopback alone is taken where that is asked for", () => {
+test("of special addresses only loopback is taken, and only on request", () => {
   const endpoints = [{ addresses: ["127.0.0.1"] }, { addresses: ["169.254.0.1"] }];
   const { object, problems } = decodeEndpointSlice(raw({ endpoints }), undefined, { loopback: true });
   expect(object?.endpoints.map((endpoint) => endpoint.address)).toEqual(["127.0.0.1"]);
@@ -155,7 +155,7 @@ describe("is none of ours", () => {
   test.each<[string, unknown]>([
     ["a headless service's", raw({}, { "kubernetes.io/service-name": "web", "service.kubernetes.io/headless": "" })],
     ["FQDN", raw({ addressType: "FQDN" })],
-    ["nobody's", raw({}, {})],
+    ["without a service", raw({}, {})],
   ])("%s", (_, object) => {
     const decoded = decodeEndpointSlice(object);
     expect(decoded.ignored).toBeTypeOf("string");

@@ -56,7 +56,7 @@ const UDP_PORT = { ports: [{ name: "", protocol: "UDP", port: 53 }] } as const;
 const frontends = (plan: ReturnType<typeof cluster>["plan"]) => plan.groups.get("default/web/udp")?.frontends;
 
 describe("a foreign service that only some clients are to be left with", () => {
-  test("is served with all endpoints; at its ClusterIP those clients are named, elsewhere nobody is", () => {
+  test("is served with all endpoints; at its ClusterIP those clients are named, elsewhere no client is", () => {
     const { plan } = cluster([FOREIGN], NODE_PORT);
     expect(frontends(plan)).toMatchObject([
       { kind: "cluster-ip", excludedClients: CIDRS, treatments: { pod: { verdict: "proxy" } } },
@@ -72,7 +72,7 @@ describe("a foreign service that only some clients are to be left with", () => {
     expect(planner.counts("IPv4").services).toEqual({ ours: 0, foreign: 1, mixed: 0 });
   });
 
-  test("that is protected is served to all clients where the mode cannot tell them apart", () => {
+  test("that is protected is served to all clients where the mode cannot distinguish them", () => {
     const filter = filterOf(CIDRS);
     const decide: EndpointFilter["decide"] = (...args) => ({ ...filter.decide(...args), protected: true });
     const { plan, planner } = cluster([FOREIGN], NODE_PORT, { semantics: NO_SHORT_CUT, filter: { ...filter, decide } });
@@ -84,7 +84,7 @@ describe("a foreign service that only some clients are to be left with", () => {
     expect(planner.counts("IPv4").services).toEqual({ ours: 1, foreign: 0, mixed: 0 });
   });
 
-  test("whose endpoints answer past this node: our pods are masqueraded, in a mode that cannot tell clients apart, too", () => {
+  test("whose endpoints answer past this node: our pods are masqueraded, in a mode that cannot distinguish clients, too", () => {
     const filter = filterOf(CIDRS);
     const pod = { verdict: "proxy", masquerade: true };
     for (const semantics of [CAN, NO_SHORT_CUT]) {
@@ -96,7 +96,7 @@ describe("a foreign service that only some clients are to be left with", () => {
     }
   });
 
-  test("is left for all where the mode cannot tell clients apart, and that is said", () => {
+  test("is left for all where the mode cannot distinguish clients, and a problem says so", () => {
     const { plan, planner } = cluster([FOREIGN], NODE_PORT, { semantics: NO_SHORT_CUT });
     expect(frontends(plan)).toMatchObject([
       { kind: "cluster-ip", treatments: { pod: { verdict: "leave" }, node: { verdict: "leave" } } },
@@ -116,7 +116,7 @@ describe("a foreign service that only some clients are to be left with", () => {
     expect(plan.groups.get("default/aaa/tcp")?.frontends.map(({ kind }) => kind)).toEqual(["cluster-ip"]);
   });
 
-  test("a service of ours names nobody", () => {
+  test("a service of ours names no client", () => {
     const { plan } = cluster([OWN], NODE_PORT);
     expect(frontends(plan)?.every((one) => one.excludedClients === undefined)).toBe(true);
   });

@@ -211,7 +211,7 @@ describe("whatever happened", () => {
     );
   });
 
-  test("in batches or one by one, told twice or once: the same plan where the memory is the same", () => {
+  test("in batches or one by one, reported twice or once: the same plan where the memory is the same", () => {
     fc.assert(
       fc.property(settings, histories, (options, history) => {
         const single = lived(

@@ -51,7 +51,7 @@ describe("a service", () => {
     expect(memory.get("default/web", "IPv4")).toBe("ours");
   });
 
-  test("with excluded endpoints alone leaves no trace but its ClusterIP among the foreign ones", () => {
+  test("with only excluded endpoints leaves no trace but its ClusterIP among the foreign ones", () => {
     const { plan, planner, step } = cluster([FOREIGN], LOAD_BALANCER);
     expect(plan.groups.size).toBe(0);
     expect(plan.healthChecks.size).toBe(0);
@@ -118,7 +118,7 @@ describe("excluded frontends cluster-ip", () => {
 });
 
 describe("a change of owner", () => {
-  test("is told once, with where from, where to and why", () => {
+  test("is reported once, with the old owner, the new owner and why", () => {
     const { move } = cluster([OWN]);
     const { ownershipChanges, memory } = move([FOREIGN]);
     const change = { service: "default/web", family: "IPv4", from: "ours", to: "foreign", why: "0 own, 1 excluded" };
@@ -138,7 +138,7 @@ describe("a change of owner", () => {
     expect(move(["10.244.1.6"]).released).toEqual([]);
   });
 
-  test("that leaves the ClusterIP alone releases just that", () => {
+  test("that leaves the ClusterIP to the other network releases just that", () => {
     const { move } = cluster([OWN], LOAD_BALANCER, fakeFilter("cluster-ip"));
     const { released } = move([FOREIGN]);
     expect(released.map((group) => group.frontends.map((one) => one.kind))).toEqual([["cluster-ip"]]);
@@ -167,9 +167,9 @@ describe("a change of owner", () => {
       ["an endpoint that is gone", answered("10.144.9.9"), true],
       ["an endpoint that the service has now, which the other network translated to", answered(FOREIGN), false],
       ["another of the other network's, gone meanwhile", answered("10.244.9.9"), false],
-      ["nobody, since nothing translated it", { ...answered("10.96.0.10"), replyPort: 53 }, false],
+      ["no endpoint, since nothing translated it", { ...answered("10.96.0.10"), replyPort: 53 }, false],
       [
-        "an endpoint by a node port, which anybody may have translated",
+        "an endpoint by a node port, which any program may have translated",
         answered("10.144.9.9", "10.201.0.10", 30_053),
         false,
       ],
@@ -179,10 +179,10 @@ describe("a change of owner", () => {
       expect([...releasedFlows(step.released, [flow])]).toEqual(ours ? [flow] : []);
     });
 
-    test("releases nothing that it had not, and nothing where nobody can tell whose an address is", () => {
+    test("releases nothing that it had not, and nothing where the owner of an address is unknown", () => {
       expect(start("foreign")).toMatchObject({ ownershipChanges: [], released: [] });
-      const { isForeign: _, ...untold } = fakeFilter();
-      expect(start("ours", untold).released).toEqual([]);
+      const { isForeign: _, ...unknowing } = fakeFilter();
+      expect(start("ours", unknowing).released).toEqual([]);
     });
   });
 });
@@ -195,7 +195,7 @@ describe("the memory", () => {
     expect(memory.entries.size).toBe(0);
   });
 
-  test("forgets with a plan of everything what went while nobody watched", () => {
+  test("forgets with a full plan what went while no agent watched", () => {
     const { state, planner, memory } = cluster([OWN]);
     memory.entries.set("IPv6 gone/long-ago", "foreign");
     expect(toEnd(planner.replan(state, "all", memory)).memory).toEqual([{ service: "gone/long-ago", family: "IPv6" }]);
@@ -264,7 +264,7 @@ function always(ownership: Ownership): EndpointFilter["decide"] {
   return (...asked) => ({ ...fakeFilter().decide(...asked), ownership, decided: true, frontends: "none" });
 }
 
-test("what the filter finds wrong with a service is told once", () => {
+test("what the filter finds wrong with a service is reported once", () => {
   const { state, planner, step, memory, move } = cluster([OWN], { annotations: { "fairlead.dev/ownership": "mine" } });
   expect(step.problems).toMatchObject([
     { name: "web", field: "metadata.annotations", reason: "annotation mine means nothing" },

@@ -97,7 +97,7 @@ describe("a group", () => {
     ]);
   });
 
-  test("holds one object for an endpoint in several sets, and empty lists for sets that nobody uses", () => {
+  test("holds one object for an endpoint in several sets, and empty lists for unused sets", () => {
     const node = { ports: [{ name: "", protocol: "TCP", port: 80, nodePort: 30_080 }] } as const;
     const both = planned({ ...node, externalTrafficPolicy: "Local" }).plan.groups.get(GROUP);
     expect(both?.cluster).toHaveLength(2);
@@ -155,7 +155,7 @@ describe("source ranges", () => {
       .plan.groups.get(GROUP)
       ?.frontends.map((one) => [one.address, one.gate]);
 
-  test("stand on load-balancer frontends alone", () => {
+  test("are only on load-balancer frontends", () => {
     const sources = { ranges: ["192.0.2.0/24"], addresses: [] };
     expect(sourcesOf(["192.0.2.0/24", "2001:db8::/32"])).toEqual([
       ["10.96.0.10", undefined],
@@ -170,7 +170,7 @@ describe("source ranges", () => {
     expect(sourcesOf(["192.0.2.0/24", "10.201.0.0/24"])?.[2]).toEqual(["203.0.113.1", sources]);
   });
 
-  test("of the other family alone are none", () => {
+  test("of only the other family are ignored", () => {
     expect(sourcesOf(["fd00:201::/64"])?.[2]).toEqual(["203.0.113.1", undefined]);
   });
 });
@@ -198,7 +198,7 @@ describe("a health check", () => {
     expect([...(step.changes.get("IPv4")?.healthChecks ?? [])]).toEqual([["default/web", undefined]]);
   });
 
-  test("is told again when the count changes, and not when something else does", () => {
+  test("is reported again when the count changes, and not when something else does", () => {
     const { planner, state } = planned(fields);
     const replanned = (endpoints: readonly SliceEndpoint[]) => {
       state.upsertSlice(slice("web", endpoints));
@@ -271,7 +271,7 @@ describe("options that change", () => {
     expect(change({})).toEqual({ dirty: "nothing", change: undefined });
   });
 
-  test("in the detector's CIDRs or the node-port addresses are the node's part alone", () => {
+  test("in the detector's CIDRs or the node-port addresses change only the node's part", () => {
     const detector = { kind: "cidrs", cidrs: ["10.145.0.0/16"] } as const;
     const { dirty, change: detectors } = change({ detectors: { IPv4: detector } });
     expect(dirty).toBe("all");
@@ -288,7 +288,7 @@ describe("options that change", () => {
     });
   });
 
-  test("in the ServiceCIDRs are the node's part of their family alone", () => {
+  test("in the ServiceCIDRs change only the node's part of their family", () => {
     const IPv4 = ["10.96.0.0/16"];
     const { dirty, change: planChange } = change({ serviceCIDRs: { IPv4 } });
     expect(dirty).toBe("node");
@@ -298,7 +298,7 @@ describe("options that change", () => {
     expect(change({ serviceCIDRs: { IPv6: ["fd00:10:96::/108"] } })).toEqual({ dirty: "node", change: undefined });
   });
 
-  test("in anything else plan all services again, without being told which", () => {
+  test("in anything else plan all services again", () => {
     const { dirty, change: planChange } = change({ nodeName: "node-b" });
     expect(dirty).toBe("all");
     expect(planChange?.groups.get(GROUP)?.after?.local).toHaveLength(1);
@@ -350,7 +350,7 @@ describe("a step", () => {
   test("that changes nothing has no changes", () => {
     const { planner, state } = planned({});
     expect(toEnd(planner.replan(state, "all", new Memory())).changes.size).toBe(0);
-    expect(toEnd(planner.replan(state, ["default/nobody"], new Memory())).changes.size).toBe(0);
+    expect(toEnd(planner.replan(state, ["default/missing"], new Memory())).changes.size).toBe(0);
   });
 
   test("cannot begin while another is under way", () => {

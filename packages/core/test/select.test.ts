@@ -40,7 +40,7 @@ describe("which endpoints are used", () => {
     ["ready ones", [endpoint(A), endpoint(B, HERE)], "AB", "B"],
     ["one not ready", [endpoint(A), endpoint(B, NOT_READY)], "A", "", "A"],
     ["none is ready or serves", [endpoint(A, NOT_READY)], "", "", ""],
-    ["one drains beside a ready one", [endpoint(A), endpoint(B, DRAINING)], "A", "", "AB"],
+    ["one drains next to a ready one", [endpoint(A), endpoint(B, DRAINING)], "A", "", "AB"],
     ["all drain", [endpoint(A, DRAINING), endpoint(B, DRAINING)], "AB", ""],
     ["the one here drains, another is ready", [endpoint(A), endpoint(B, { ...HERE, ...DRAINING })], "A", "B", "AB"],
     [

@@ -68,7 +68,7 @@ export const stranger = outsider("stranger", "198.18.0.7", "fd00:198:18::7");
 /** Where default/kubernetes leads. */
 export const apiServer: Host = outsider("api", "192.0.2.2", "fd00:192::2");
 
-/** Everybody who can send or serve in the test ground. */
+/** All hosts that can send or serve in the test ground. */
 export const hosts: readonly Host[] = [
   NODE_A,
   NODE_B,

@@ -1,6 +1,6 @@
 /**
  * Rules of others with text that is hard to read: what `iptables-save` prints of them has line ends, quotes and control
- * characters where nobody expects them. The kernel and the tools (1.8.9, both variants) take each of them.
+ * characters in unexpected places. The kernel and the tools (1.8.9, both variants) take each of them.
  */
 
 /** A rule that another program has: the words after `iptables`, and where it stands. */

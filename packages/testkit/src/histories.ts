@@ -133,7 +133,7 @@ export function historyOf<State>(
 /** Changes of five slots. */
 export const slotHistory: fc.Arbitrary<readonly Changes[]> = historyOf(slotChanges([1, 2, 3, 4, 5], 4));
 
-/** A plain TCP service of one port with one endpoint, which runs here, or as told. */
+/** A plain TCP service of one port with one endpoint, which runs here, or with the given state. */
 export function webState(state: Partial<SlotState> = {}): SlotState {
   return {
     type: "ClusterIP",

@@ -174,11 +174,11 @@ const CLIENTS = 60;
  */
 export function relayedWays(ways: OutcomeShares, ask: AskRelay, sticky: boolean): OutcomeShares {
   const ends = [...ways].flatMap(([way, probability]) => {
-    if (ask(way, "somebody") === undefined) return [{ way, probability }];
+    if (ask(way, "any client") === undefined) return [{ way, probability }];
     return Array.from({ length: CLIENTS }, (_, index) => {
       const client = `client ${index}`;
-      const first = ask(way, client) ?? "nobody";
-      const later = sticky ? (ask(way, client) ?? "nobody") : first;
+      const first = ask(way, client) ?? "none";
+      const later = sticky ? (ask(way, client) ?? "none") : first;
       const end = later === first ? wayTo(first, first !== "reject") : `${later} after ${first}`;
       return { way: end, probability: probability / CLIENTS };
     });

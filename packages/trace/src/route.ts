@@ -39,7 +39,7 @@ export function enterHook(walk: Walk, hook: Hook): void {
 }
 
 /**
- * The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment doesn't tell.
+ * The interface that the packet leaves by, "" where the kernel knows none yet; undefined: the environment does not say.
  */
 export function outInterface(walk: Walk, host: Host): string | undefined {
   if (walk.hook === "PREROUTING" || walk.hook === "INPUT") return "";
@@ -89,7 +89,7 @@ export const UNREACHABLE = { IPv4: "icmp-port-unreachable", IPv6: "icmp6-port-un
  * goes on as it is, and so does what it has sent on before.
  *
  * @param onFork called with the other ways that the packet may take
- * @returns false when the server has no destination that takes new connections: the sender is told so
+ * @returns false when the server has no destination that takes new connections: the sender gets an error
  * @throws RangeError for a packet of a connection that is known already: its owner is not in the environment
  */
 export function serve(walk: Walk, host: Host, onFork: (other: Walk) => void): boolean {

@@ -65,8 +65,8 @@ export class Runner {
   }
 
   /**
-   * Only the first packet of a connection asks the nat tables, until one has translated it; the later ones go as it was
-   * told. One that a virtual server sends on has had its turn before OUTPUT.
+   * Only the first packet of a connection asks the nat tables, until one has translated it; the later ones go the same
+   * way. One that a virtual server sends on has had its turn before OUTPUT.
    */
   #asksNat(walk: Walk): boolean {
     if (walk.looped || (walk.server !== undefined && walk.hook === "OUTPUT")) return false;

@@ -29,7 +29,7 @@ export interface WalkContext {
   readonly host: Host;
   /** Takes both ways where a match can't be decided; else that is an error. */
   readonly assuming: boolean;
-  /** Nobody asks which draw led somewhere. */
+  /** The caller does not ask which draw led where. */
   readonly merged: boolean;
   /** Takes another way that the packet may go; what its rule has said is in `Walk.said`. */
   readonly fork: (other: Walk) => void;
@@ -93,7 +93,7 @@ export interface Walk {
   sentOn: boolean;
   /** The last routing decision; undefined: none has been asked for, or the environment has no routes. */
   routed: { readonly answer: RouteAnswer; readonly destination: string; readonly mark: number } | undefined;
-  /** What of its routes could not be told. */
+  /** What of its routes is unknown. */
   routeUnknown: string | undefined;
   hook: Hook;
   /** Place in the hook's list of stages. */

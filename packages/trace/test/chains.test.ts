@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { TraceError, trace } from "../src/index.ts";
 import { HOST, only, packet, ruleSet } from "./rule-set.ts";
 
-/** The mark at the end tells which rules were passed: each sets its own bit. */
+/** The mark at the end shows which rules were passed: each sets its own bit. */
 const BIT = (bit: number) => `-j MARK --set-xmark 0x${(1 << bit).toString(16)}/0x${(1 << bit).toString(16)}`;
 
 function forward(rules: string, policy = "ACCEPT"): RuleSet {
@@ -110,7 +110,7 @@ describe("what the tracer doesn't know", () => {
     expect(end(forward(`-A FORWARD ${rule}\n`))).toEqual(["accept", 0]);
   });
 
-  test("an outgoing interface that the environment doesn't tell", () => {
+  test("an outgoing interface that the environment does not say", () => {
     expect(() => trace(forward("-A FORWARD -o cali+ -j DROP\n"), packet(), {})).toThrow(
       "the outgoing interface is not known",
     );

@@ -21,7 +21,7 @@ describe("a packet that cannot be is refused with the field, the value and what 
       { dnat: { address: "10.0.0.5", port: 70_000 }, state: "ESTABLISHED" },
       "packet.dnat.port: 70000 must be a whole number from 0 to 65535",
     ],
-    [{ dnat: { address: "nobody" }, state: "ESTABLISHED" }, 'packet.dnat.address: "nobody" must be an IPv4 address'],
+    [{ dnat: { address: "nowhere" }, state: "ESTABLISHED" }, 'packet.dnat.address: "nowhere" must be an IPv4 address'],
     [
       { dnat: { address: "10.0.0.5" } },
       'packet.dnat: {"address":"10.0.0.5"} only a connection known before has a translation: state must not be NEW',

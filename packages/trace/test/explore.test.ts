@@ -4,7 +4,7 @@ import { HOST, packet, places, ruleSet } from "./rule-set.ts";
 
 const forward = (rules: string) => ruleSet({ filter: rules });
 
-/** `verdict if rule, unless rule`, and the problems of ways that nobody can follow. */
+/** `verdict if rule, unless rule`, and the problems of ways that the tracer cannot follow. */
 function reported({ outcomes, undecided }: Exploration): string[] {
   return [
     ...outcomes.map(({ verdict, assumed = [] }) =>
@@ -12,7 +12,7 @@ function reported({ outcomes, undecided }: Exploration): string[] {
         " ",
       ),
     ),
-    ...undecided.map(({ problem }) => `can't tell: ${problem.chain} ${problem.index}`),
+    ...undecided.map(({ problem }) => `undecided: ${problem.chain} ${problem.index}`),
   ].sort();
 }
 
@@ -34,7 +34,7 @@ describe("rules that can't be decided", () => {
     expect(reported(explore(rules, packet(), HOST))).toEqual(["accept"]);
   });
 
-  test("facts that the environment doesn't tell are assumed, too", () => {
+  test("facts that the environment does not say are assumed, too", () => {
     const rules = forward("-A FORWARD -o cali+ -m set --match-set absent dst -j DROP\n");
     expect(reported(explore(rules, packet(), {}))).toEqual(["accept unless FORWARD 0", "drop if FORWARD 0"]);
   });
@@ -44,7 +44,7 @@ describe("rules that can't be decided", () => {
       "-A FORWARD -m statistic --mode random --probability 0.25000000000 -j CONNMARK --restore-mark\n-A FORWARD -j DROP\n",
     );
     const explored = explore(rules, packet(), HOST);
-    expect(reported(explored)).toEqual(["can't tell: FORWARD 0", "drop"]);
+    expect(reported(explored)).toEqual(["undecided: FORWARD 0", "drop"]);
     expect(explored.undecided[0]?.probability).toBe(0.25);
   });
 
@@ -77,7 +77,7 @@ describe("firewalls of others", () => {
     expect(places(rules, packet({ destination: "10.201.0.10", dport: 81 }), environment)).toEqual(["→ 10.201.0.10:81"]);
   });
 
-  test("ufw's limit for ssh, whose list nobody told", () => {
+  test("ufw's limit for ssh, whose list is unknown", () => {
     const rules = ruleSet({
       filter:
         ":INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -m conntrack --ctstate NEW -m recent --set --name DEFAULT --mask 255.255.255.255 --rsource\n" +

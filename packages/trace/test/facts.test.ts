@@ -21,7 +21,7 @@ describe("routes", () => {
     ["10.144.3.1", "fast"],
   ])("%s leaves by %s", (destination, expected) => expect(outInterface(destination)).toBe(expected));
 
-  test("nothing is told of what no route covers", () => {
+  test("a destination that no route covers is unknown", () => {
     expect(routing(parseRoutes("", "IPv6"))("fd00::1")).toBeUndefined();
     expect(routing([{ cidr: "fd00::/8", outInterface: "eth0" }])("fd00::1")).toBe("eth0");
     expect(routing([{ cidr: "fd00::/8", outInterface: "eth0" }])("10.0.0.1")).toBeUndefined();

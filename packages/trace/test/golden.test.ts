@@ -33,7 +33,7 @@ describe("the real kube-proxy's rules", () => {
     expect(places(rules, sent, seen(601))).toHaveLength(2);
   });
 
-  test("packets of connections that nobody knows are dropped on their way on", () => {
+  test("packets of unknown connections are dropped on their way on", () => {
     expect(only(golden("01-clusterip"), packet({ state: "INVALID" }))).toMatchObject({
       verdict: "drop",
       hook: "FORWARD",
@@ -45,7 +45,7 @@ describe("the real kube-proxy's rules", () => {
     expect(only(golden("01-clusterip"), sent)).toMatchObject({ verdict: "drop", hook: "INPUT" });
   });
 
-  test("the chains on the way are told", () => {
+  test("the chains on the way are reported", () => {
     const { visits } = only(golden("01-clusterip"), ownPacket({ destination: "10.96.67.75" }));
     expect(visits.filter(({ table }) => table === "nat").map(({ chain, index }) => `${chain} ${index}`)).toEqual([
       "OUTPUT 0",

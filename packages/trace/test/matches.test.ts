@@ -98,7 +98,7 @@ describe("matches", () => {
     expect(only(rules, packet()).verdict).toBe("reject");
   });
 
-  test("physdev tells what the environment tells", () => {
+  test("physdev matches what the environment says", () => {
     expect(matches("-m physdev --physdev-is-in", {}, { physdev: { in: true } })).toBe(true);
     expect(matches("-m physdev --physdev-is-bridged", {}, { physdev: { in: true } })).toBe(false);
     expect(matches("-m physdev --physdev-is-bridged", {}, { physdev: { in: true, out: true } })).toBe(true);
@@ -129,7 +129,7 @@ describe("addrtype", () => {
   test.each([
     ["IPv4", "127.9.9.9"],
     ["IPv6", "::1"],
-  ] as const)("loopback of %s is local without being told", (family, destination) => {
+  ] as const)("loopback of %s is local though the environment does not say so", (family, destination) => {
     const rules = ruleSet({ filter: "-A INPUT -m addrtype --dst-type LOCAL -j DROP\n" }, family);
     const source = family === "IPv4" ? "127.0.0.1" : "::1";
     expect(only(rules, ownPacket({ family, source, destination }), {}).verdict).toBe("drop");
@@ -156,7 +156,7 @@ describe("recent", () => {
     );
   });
 
-  test("--set matches, is seen later on the way and told in the end", () => {
+  test("--set matches, is seen later on the way and reported in the end", () => {
     const rules = ruleSet({
       nat: `-A PREROUTING -m recent --set --name A ${mask} --rsource\n`,
       filter: `-A FORWARD -m recent --rcheck --seconds 5 --name A ${mask} --rsource -j DROP\n`,

@@ -96,7 +96,7 @@ function tableOf(rules: Record<Chain, Rule[]>, policy: "ACCEPT" | "DROP"): Table
 const later = (chain: Chain) => CHAINS.slice(CHAINS.indexOf(chain) + 1);
 
 /**
- * The same meaning told another way, as a recursion: a chain ends in a verdict or returns; goto is a call whose return
+ * The same meaning in another form, as a recursion: a chain ends in a verdict or returns; goto is a call whose return
  * is one's own.
  */
 function model(ruleSet: RuleSet): { verdict: string; mark: number } {

@@ -29,7 +29,7 @@ const PACKET: Packet = {
 };
 const { inInterface: _, ...own } = { ...PACKET, source: "10.201.0.10" };
 
-/** Answers as told, by destination, and writes down what it was asked. */
+/** Gives these answers, by destination, and records the queries. */
 function routes(answers: Readonly<Record<string, RouteAnswer>>) {
   const asked: RouteQuery[] = [];
   const route = (query: RouteQuery): RouteAnswer => {
@@ -60,7 +60,7 @@ describe("routing decisions", () => {
     ]);
   });
 
-  test("what no route takes ends there, and the sender is told", () => {
+  test("what no route takes ends there, and the sender gets an error", () => {
     const { environment } = routes({});
     expect(trace(rules, PACKET, environment)).toMatchObject([
       {
@@ -96,19 +96,19 @@ describe("routing decisions", () => {
     expect(trace(rules, PACKET, environment)).toMatchObject([{ path: "input", hook: "INPUT" }]);
   });
 
-  test("what is not known is told, and the packet goes on by addresses", () => {
-    const { environment } = routes({ "10.144.1.5": { kind: "unknown", problem: "nobody answers" } });
+  test("an unknown route is reported, and the packet goes on by addresses", () => {
+    const { environment } = routes({ "10.144.1.5": { kind: "unknown", problem: "no answer" } });
     expect(trace(rules, PACKET, environment)).toMatchObject([
-      { verdict: "accept", path: "forward", routeUnknown: "nobody answers" },
+      { verdict: "accept", path: "forward", routeUnknown: "no answer" },
     ]);
   });
 
-  test("without routes nothing is asked and nothing told", () => {
+  test("without routes nothing is asked and nothing reported", () => {
     expect(trace(rules, PACKET)[0]).not.toHaveProperty("routeUnknown");
   });
 });
 
-test("somebody may be asked from outside, each thing once", async () => {
+test("a caller may answer queries from outside, each one once", async () => {
   const asked: string[][] = [];
   const exploration = await exploreAsking(createTracer(rules), own, {}, async (queries) => {
     asked.push(queries.map(({ destination }) => destination));

@@ -70,7 +70,7 @@ describe("MASQUERADE", () => {
     expect(only(rules, packet(), environment).source.address).toBe("10.0.1.1");
   });
 
-  test("leaves the source alone where nobody knows an address", () => {
+  test("keeps the source where the environment has no address", () => {
     expect(only(rules, packet(), { outInterface: () => "eth0" })).toMatchObject({
       masqueraded: true,
       source: { address: "192.0.2.9" },

@@ -99,7 +99,7 @@ describe("the packet's way", () => {
     expect(places(moved, toVIP(), host([one]))).toEqual(["→ 10.144.9.9:1"]);
   });
 
-  test("a packet's path and server are told", () => {
+  test("a packet's path and server are reported", () => {
     const key = { family: "IPv4", protocol: "TCP", address: VIP, port: 80 };
     expect(only(nothing, toVIP(), host([one]))).toMatchObject({ path: "forward", virtualServer: key });
     expect(only(nothing, ownPacket({ destination: VIP }), host([one]))).toMatchObject({ path: "output" });
@@ -136,14 +136,14 @@ describe("which destination", () => {
     expect(only(nothing, ownPacket({ destination: VIP }), empty)).toMatchObject({ ...reported, hook: "OUTPUT" });
   });
 
-  test("address, port, protocol and family tell servers apart", () => {
+  test("address, port, protocol and family distinguish servers", () => {
     expect(spread({ protocol: "UDP" })).toEqual(["→ 10.96.0.80:80"]);
     expect(spread({ protocol: "SCTP" }, toVIP({ protocol: "sctp" }))).toHaveLength(2);
     expect(spread({ port: 81 })).toEqual(["→ 10.96.0.80:80"]);
     expect(spread({}, toVIP({ protocol: "icmp" }))).toEqual(["→ 10.96.0.80:80"]);
   });
 
-  test("what the tracer can't tell is an error", () => {
+  test("what the tracer cannot decide is an error", () => {
     expect(() => spread({ scheduler: "twos" })).toThrow('virtual server TCP 10.96.0.80 80: scheduler "twos"');
     const direct: Destination = { ...to("10.144.1.5"), forwarding: "route" };
     expect(() => spread({ destinations: [direct] })).toThrow("only knows destinations by masquerade");
@@ -154,7 +154,7 @@ describe("which destination", () => {
 describe("persistence", () => {
   const sticky = server({ persistenceSeconds: 600 });
 
-  test("the first packet tells what the server now knows, and later ones go the same way", () => {
+  test("the first packet reports what the server now knows, and later ones go the same way", () => {
     const outcomes = trace(nothing, toVIP(), host([sticky]));
     expect(outcomes.map(({ probability }) => probability)).toEqual([0.5, 0.5]);
     for (const { template, destination } of outcomes) {

@@ -53,7 +53,7 @@ export function otherName({ group, version, plural, only }: OtherResource): Othe
   return group === "" ? `${plural}.${version}${one}` : `${plural}.${version}.${group}${one}`;
 }
 
-/** Where the server tells of a group's version which resources it has. */
+/** Where the server lists the resources of a group's version. */
 export function discoveryPath({ group, version }: OtherResource): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }

@@ -95,7 +95,7 @@ test("in a pod: the service account's token and CA", async () => {
   expect((await loadConnection({ env: six, serviceAccountDir: dir })).server).toBe("https://[fd00:10:96::1]");
 });
 
-test("--master overrides the server, and alone is enough", async () => {
+test("--master overrides the server, and is enough by itself", async () => {
   const file = await kubeconfig({ server: "https://192.0.2.1:6443/" }, { token: "t" });
   expect((await loadConnection({ kubeconfig: file })).server).toBe("https://192.0.2.1:6443");
   const both = await loadConnection({ kubeconfig: file, master: "https://192.0.2.2" });
@@ -126,7 +126,7 @@ test("a token that rotates: 401 with the old one, then followed with the new one
   expect(reports[0]).toMatchObject({ type: "failing", error: "401 Unauthorized" });
 });
 
-/** A credential plugin that counts its runs, tells what it was given, and whose credential has expired at first. */
+/** A credential plugin that counts its runs, reports its input, and whose credential has expired at first. */
 const PLUGIN = `#!/usr/bin/env node
 const { readFileSync, writeFileSync } = require("node:fs");
 const [runs] = process.argv.slice(2);

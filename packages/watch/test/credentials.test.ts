@@ -120,7 +120,7 @@ test.each([
   ["server", {}, { server: "ftp://u:s3cret@host" }],
   ["proxy-url", {}, { server: "https://x", "proxy-url": "socks5://u:s3cret@host" }],
   ["proxy-url that is no URL", {}, { server: "https://x", "proxy-url": "http://u:s3/cret@host" }],
-])("a wrong URL in %s is told without its password", async (_what, options, cluster) => {
+])("a wrong URL in %s is reported without its password", async (_what, options, cluster) => {
   const file = await kubeconfig({ server: "https://x", ...cluster }, {});
   const failure = await loadConnection({ kubeconfig: file, ...options }).catch(String);
   expect(failure).toMatch(/xxxxx@host/);
@@ -222,7 +222,7 @@ async function firstContent(file: string): Promise<string> {
 async function gone(pid: number): Promise<void> {
   for (;;) {
     const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
-    // Nobody may wait for an orphan in a container: then a zombie of it stays.
+    // In a container no process may wait for an orphan: then a zombie of it stays.
     if (state === undefined || / Z /.test(state)) return;
     await turn();
   }

@@ -19,7 +19,7 @@ const ALL = AGENTS * RESOURCES;
  * is slow: 10,000 services take less.
  */
 const LIMITS: Limits = { seats: 15 * SCALE, queue: 100 * SCALE, listMilliseconds: 500 };
-/** Seconds that the server needs for a list of each, if nobody ever asks twice and it is never idle. */
+/** Seconds that the server needs for a list of each, if no client ever asks twice and it is never idle. */
 const LEAST = (ALL / LIMITS.seats) * (LIMITS.listMilliseconds / 1000);
 
 function fleet(clock: VirtualClock, server: FleetServer): void {
@@ -66,7 +66,7 @@ test("agents that start together, and lose their server together, share it", asy
   for (const { seconds, counts } of [start, outage]) {
     // Each has its list once: what the server has begun is never thrown away.
     expect(counts.lists).toBe(ALL);
-    // It is hardly idle while somebody waits, and nobody asks in vain again and again.
+    // It is hardly idle while a client waits, and no client asks in vain again and again.
     expect(seconds).toBeLessThan(2 * LEAST);
     expect(counts.allRequests).toBeLessThan(5 * ALL);
   }

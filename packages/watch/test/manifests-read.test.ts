@@ -57,7 +57,7 @@ test("a map that merges itself is merged with nothing", () => {
 
 test.each([
   ["a key twice", "a: 1\na: 2\n", 2, "duplicated mapping key"],
-  ["a tag that nobody knows", "a: 1\nb: !x 1\n", 2, "unknown scalar tag"],
+  ["an unknown tag", "a: 1\nb: !x 1\n", 2, "unknown scalar tag"],
   ["an alias of nothing", "a: 1\nb: *x\n", 2, "unidentified alias"],
   ["a key that is a list", "? [b]\n: 1\n", 1, "complex keys"],
   ["a quote without an end", 'a: 1\nb: "\n', 3, "indentation"],
@@ -119,13 +119,13 @@ async function keysOf(...objects: readonly object[]): Promise<readonly string[]>
   return one.keys();
 }
 
-const named = object("CIDRSet", "told");
+const named = object("CIDRSet", "defined");
 const guessed = object("PodRange", "guessed");
 
 test.each<[string, readonly object[], readonly string[]]>([
   ["without a definition the kind is guessed", [named, guessed], ["/guessed"]],
-  ["a definition's kind is the only one", [named, guessed, definition("CIDRSet")], ["/told"]],
-  ["wherever it stands", [definition("CIDRSet"), named, guessed], ["/told"]],
+  ["a definition's kind is the only one", [named, guessed, definition("CIDRSet")], ["/defined"]],
+  ["wherever it stands", [definition("CIDRSet"), named, guessed], ["/defined"]],
   ["of two the last one counts", [definition("CIDRSet"), named, definition("PodRange"), guessed], ["/guessed"]],
   ["of another group it says nothing", [definition("CIDRSet", { group: "other.org" }), named, guessed], ["/guessed"]],
   ["without names it says nothing", [definition("CIDRSet", { names: null }), named, guessed], ["/guessed"]],
@@ -158,11 +158,11 @@ test("in a folder that is followed a definition may come, change and go", async 
   await one.until(() => one.synced > 0);
   expect(keys()).toBe("/guessed");
   await write("definition.yaml", definition("CIDRSet"));
-  await one.until(() => keys() === "/told");
+  await one.until(() => keys() === "/defined");
   await write("definition.yaml", definition("PodRange"));
   await one.until(() => keys() === "/guessed");
   await write("definition.yaml", definition("CIDRSet"));
-  await one.until(() => keys() === "/told");
+  await one.until(() => keys() === "/defined");
   await rm(join(folder, "definition.yaml"));
   await one.until(() => keys() === "/guessed");
 });
@@ -307,7 +307,7 @@ test.each([
   ["text", { spec: "x", status: 1 }],
   ["lists", { metadata: [], spec: [], status: { loadBalancer: { ingress: {} } } }],
   ["odd items", { spec: { ports: [null, 1, "x", []], clusterIPs: [1, null], externalIPs: "x" } }],
-])("%s in place of objects: left alone", (_what, raw) => {
+])("%s in place of objects: unchanged", (_what, raw) => {
   for (const kind of ["Service", "EndpointSlice", "Node", "ServiceCIDR"]) {
     expect(() => setDefaults(kind, structuredClone(raw))).not.toThrow();
   }

@@ -165,7 +165,7 @@ test("a single file: followed through an editor's rename; removed, its objects g
   const folder = await temporaryFolder();
   const file = join(folder, "all.yaml");
   await writeFile(file, service("a"));
-  await writeFile(join(folder, "beside.yaml"), service("x"));
+  await writeFile(join(folder, "other.yaml"), service("x"));
   const { services, synced } = followManifests(file);
   await synced();
   expect(services.keys()).toEqual(["default/a"]);

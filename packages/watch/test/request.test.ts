@@ -67,7 +67,7 @@ test("what has ended already does not wait", async () => {
   expect(turns.claim(late)).toBe(false);
 });
 
-test("requests are told with method, host and status code, and how long each waited for its turn", async () => {
+test("requests are reported with method, host and status code, and how long each waited for its turn", async () => {
   const answered: string[] = [];
   let waited = 0;
   const onRequest: RequestObserver = {

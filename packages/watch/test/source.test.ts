@@ -181,7 +181,7 @@ describe("api others", () => {
   const RESOURCE = { group: "kubeovn.io", version: "v1", plural: "subnets", kind: "Subnet", namespaced: false };
   const subnet = (name: string) => ({ metadata: { name }, spec: { cidrBlock: "10.16.0.0/16" } });
 
-  /** A server, and a consumer of its Subnets that keeps the states it was told. */
+  /** A server, and a consumer of its Subnets that keeps the states it gets. */
   async function following(prepare: (api: LightApiServer) => void, only?: { namespace: string; name: string }) {
     const { api, server } = await fakeApi();
     prepare(api);

@@ -6,8 +6,8 @@ import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import { FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks } from "@fairlead/kernel/fake";
 import {
   type AgentOptions,
-  type BackendsUnderTest,
   alongsideExpected,
+  type BackendsUnderTest,
   type ConformanceCase,
   clusterObjects,
   conformanceTable,

@@ -15,7 +15,7 @@ import {
   statements,
 } from "@fairlead/netfilter/nft";
 import type { PlanContext } from "./context.ts";
-import { EXCLUDED, FOREIGN, distinguishesClients } from "./context.ts";
+import { distinguishesClients, EXCLUDED, FOREIGN } from "./context.ts";
 import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes } from "./keys.ts";
 
 export const FLOWTABLE = "fast-path";

@@ -2,13 +2,13 @@
 
 import { type Expression, type NftBatch, type NftChain, type NftRule, statements } from "@fairlead/netfilter/nft";
 import {
+  distinguishesClients,
   EXCLUDED,
   FOREIGN,
   LOOPBACK_REFUSALS,
   loopbackRefusalChain,
   type PlanContext,
   RESET_OR_DROP,
-  distinguishesClients,
 } from "./context.ts";
 import { fastPathChains } from "./fast-path.ts";
 import {

@@ -13,13 +13,13 @@ import {
 } from "@fairlead/netfilter/nft";
 import {
   type Clients,
+  distinguishesClients,
   EXCLUDED,
   FOREIGN,
   firewallChain,
   LOOPBACK_REFUSALS,
   nodePortFirewallChain,
   type PlanContext,
-  distinguishesClients,
 } from "./context.ts";
 import { fastPathSets } from "./fast-path.ts";
 import { addressType, type EmptySet, frontendKey, nodePortKeyTypes } from "./keys.ts";

@@ -260,8 +260,8 @@ function readIngressAddresses(
 
 /**
  * spec.loadBalancerSourceRanges, trimmed of the white space that the API lets pass. A range of length 0 admits every
- * client of its family, so it replaces that family's ranges. Where none can be read nobody is admitted: the API refuses
- * such a Service, and one that comes by another way was not meant to be open.
+ * client of its family, so it replaces that family's ranges. If none can be read, no client is admitted: the API
+ * refuses such a Service, and one that comes by another way was not meant to be open.
  */
 function readSourceRanges(
   spec: RawObject,

@@ -27,9 +27,9 @@ export function gatesOf(service: Service, family: IPFamily, nodeIP: string | und
 }
 
 /**
- * The ranges whose packets the node ports of a service let in, in one family, whoever sends them; undefined: all. The
+ * The ranges whose packets the node ports of a service let in, in one family, from any sender; undefined: all. The
  * annotation has CIDRs, separated by commas (kubernetes/kubernetes#33586 asks for it). It never lets in more than
- * without it: a value that cannot be read lets no client in. The health-check node port is open to everybody.
+ * without it: a value that cannot be read lets no client in. The health-check node port is open to all clients.
  */
 export function nodePortRanges(
   { annotations }: Pick<Service, "annotations">,

@@ -41,7 +41,7 @@ export class LivePlan implements ForwardingPlan {
     return this.#endpointCount;
   }
 
-  /** What changed since that was last told. */
+  /** What changed since the last report. */
   get changes(): ChangeCollector {
     return this.#changes;
   }
@@ -96,8 +96,8 @@ export class LivePlan implements ForwardingPlan {
 }
 
 /**
- * Remembers how what is touched in a plan was before, so that the step from there to the plan as it is can be told.
- * What was touched and is equal again is no change.
+ * Remembers the previous state of what a plan changes, so that it can report the step from there to the current plan.
+ * What was touched and is equal again is not a change.
  */
 class ChangeCollector {
   readonly #plan: ForwardingPlan;

@@ -83,7 +83,7 @@ export function replansServices(before: PlannerOptions, after: PlannerOptions): 
   return !equal(servicePart(before), servicePart(after));
 }
 
-/** Of the detectors it is only whether there is one: how it tells pods apart is the node's part. */
+/** Of the detectors only whether there is one: how it recognizes pods is the node's part. */
 function servicePart(options: PlannerOptions): unknown {
   const { nodeName, zone, families, nodeIPs, masqueradeAll, externalIPs, nodeHints, semantics, resetStaleTCP } =
     options;

@@ -17,7 +17,7 @@ export interface TreatmentFacts {
   readonly masqueradeAll: boolean;
   /** Even this node's pods are masqueraded, on every way to the cluster set (`OwnershipDecision.masqueradesPods`). */
   readonly masqueradesPods: boolean;
-  /** Whether this node's pods can be told from outside. */
+  /** Whether this node's pods can be distinguished from outside. */
   readonly detectsPods: boolean;
   readonly semantics: ModeSemantics;
 }

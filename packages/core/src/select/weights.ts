@@ -78,7 +78,7 @@ function keysOf({ endpoints }: EndpointSlice, port: number, winners: ReadonlyMap
 
 /** Beyond this sum weights are rounded: nftables mode draws one of so many numbers. */
 const MOST = 65_536;
-/** Numbers of endpoints that are told apart exactly have a common multiple up to this. */
+/** Numbers of endpoints whose shares are exact have a common multiple up to this. */
 const MOST_PARTS = 720_720;
 
 function* weightsOf(

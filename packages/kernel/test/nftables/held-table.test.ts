@@ -10,7 +10,7 @@ const { CHAIN, FLAGS, GENERATION, MESSAGES, SUBSYSTEM } = nftNumbers;
 const ENOBUFS = 105;
 const IPV4 = 2;
 
-function message(type: number, flags: number, write: (to: AttributeWriter) => void): Buffer {
+function report(type: number, flags: number, write: (to: AttributeWriter) => void): Buffer {
   const attributes = new AttributeWriter();
   write(attributes);
   const bytes = message((SUBSYSTEM << 8) | type, attributes.bytes());
@@ -20,8 +20,8 @@ function message(type: number, flags: number, write: (to: AttributeWriter) => vo
 }
 
 const chain = (name: string) =>
-  message(MESSAGES.newChain, FLAGS.create, (to) => to.text(CHAIN.table, "kube-proxy").text(CHAIN.name, name));
-const ended = (id: number) => message(MESSAGES.newGeneration, 0, (to) => to.u32(GENERATION.id, id));
+  report(MESSAGES.newChain, FLAGS.create, (to) => to.text(CHAIN.table, "kube-proxy").text(CHAIN.name, name));
+const ended = (id: number) => report(MESSAGES.newGeneration, 0, (to) => to.u32(GENERATION.id, id));
 
 /** A kernel at generation 8 whose table has been read once, and what of it is known after that. */
 async function held() {

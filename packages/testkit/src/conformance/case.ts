@@ -176,11 +176,11 @@ export function rowsOf(topic: string): Row {
 export interface Alongside {
   /** The one that serves is the node's first, not one with a service proxy name. */
   readonly isFirst: boolean;
-  /** Whether the other one tells ClusterIPs without a service: a first one in nftables mode does, no other may. */
+  /** Whether the other one refuses ClusterIPs without a service: a first one in nftables mode does, no other may. */
   readonly refuses: "unknown ClusterIPs" | "nothing of others";
 }
 
-/** What becomes of a row's packet: in nftables mode as without the other one, but for ClusterIPs that nobody serves. */
+/** What becomes of a row's packet: in nftables mode as without the other one, but for ClusterIPs without a service. */
 export function alongsideExpected(row: ConformanceCase, { isFirst, refuses }: Alongside): Outcome | Skip {
   const { expected, packet, history } = row;
   const { nftables } = expected;
@@ -189,8 +189,8 @@ export function alongsideExpected(row: ConformanceCase, { isFirst, refuses }: Al
   if (!toClusterIP || isFirst) return nftables;
   // Another network's: the first proxy knows as little of it as of any service with a label.
   if (nftables.verdict === "leave" && refuses === "unknown ClusterIPs") return DROP;
-  const isNobodys = !JSON.stringify(history.at(-1)).includes(`"${packet.destination}"`);
-  return isNobodys && refuses === "nothing of others" ? LEAVE : nftables;
+  const isUnserved = !JSON.stringify(history.at(-1)).includes(`"${packet.destination}"`);
+  return isUnserved && refuses === "nothing of others" ? LEAVE : nftables;
 }
 
 /**

@@ -18,7 +18,7 @@ export interface AgentOptions {
   readonly resetStaleTCP?: boolean;
   /** CIDRs; empty: each mode's default (all, in nftables primary). */
   readonly nodePortAddresses: readonly string[];
-  /** How local pods are told; cidrs: by `clusterCIDRs`; node-cidrs: by the node's podCIDRs. */
+  /** How local pods are recognized; cidrs: by `clusterCIDRs`; node-cidrs: by the node's podCIDRs. */
   readonly detectLocal:
     | { readonly kind: "cidrs" | "node-cidrs" | "none" }
     | { readonly kind: "interface-prefix"; readonly prefix: string };

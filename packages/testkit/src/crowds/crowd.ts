@@ -43,7 +43,7 @@ type Condition = "ready" | "terminating" | "unready" | "none";
 
 const condition = fc.constantFrom<Condition>("ready", "ready", "ready", "terminating", "unready", "none");
 const some = fc.array(condition, { minLength: CROWD_ENDPOINTS, maxLength: CROWD_ENDPOINTS });
-const nobody = fc.constant<readonly Condition[]>(Array.from({ length: CROWD_ENDPOINTS }, () => "none"));
+const noEndpoints = fc.constant<readonly Condition[]>(Array.from({ length: CROWD_ENDPOINTS }, () => "none"));
 const one = fc
   .nat({ max: CROWD_ENDPOINTS - 1 })
   .map((at): readonly Condition[] =>
@@ -53,7 +53,7 @@ const one = fc
 /** What happens to a service with affinity; all its clients connect after each step that they do not sleep through. */
 type CrowdStep =
   | { readonly kind: "endpoints"; readonly conditions: readonly Condition[] }
-  /** One goes and comes, so that others have to be left alone. */
+  /** One goes and comes, so that others must not change. */
   | { readonly kind: "toggle"; readonly at: number; readonly to: Condition }
   /** What the slices of its first and its last six endpoints weigh. */
   | { readonly kind: "weights"; readonly weights: Weights }
@@ -74,7 +74,7 @@ type CrowdStep =
   | { readonly kind: "kube-proxy" };
 
 const step: fc.Arbitrary<CrowdStep> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("endpoints"), conditions: fc.oneof(some, nobody, one) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("endpoints"), conditions: fc.oneof(some, noEndpoints, one) }) },
   {
     weight: 6,
     arbitrary: fc.record({ kind: fc.constant("toggle"), at: fc.nat({ max: CROWD_ENDPOINTS - 1 }), to: condition }),

@@ -121,7 +121,7 @@ const meta: Evaluate<"meta"> = (expression, place) => {
   }
 };
 
-/** The values that the set tells apart in which the rule looks the number up. */
+/** The values that the set distinguishes in which the rule looks the number up. */
 function randomKey(to: number, { rule, sets, registers }: NftRuleContext): Result {
   const lookup = rule.expressions.find((one) => one.kind === "lookup" && one.from === to);
   const set = lookup?.kind === "lookup" ? sets.get(lookup.set) : undefined;
@@ -145,7 +145,7 @@ const LONGEST = 16;
 const BYTES = { direction: 1, mark: 4 } as const;
 
 const ct: Evaluate<"ct"> = (expression, { walk, registers }) => {
-  // What has a mark set is not followed: whoever asks for it later finds it unknown.
+  // The tracer does not follow a statement that sets a mark: for later rules the mark is unknown.
   if ("from" in expression) return undefined;
   const { key, direction, to } = expression;
   const state = connectionState(walk);

@@ -43,7 +43,7 @@ type End =
   | { readonly kind: "draw"; readonly modulus: number; readonly to: number }
   /** Goes on with any of these values in the register, each as probable as it says. */
   | { readonly kind: "choice"; readonly among: readonly Chance[]; readonly to: number }
-  /** Whether the rule goes on can't be told. */
+  /** Whether the rule goes on is unknown. */
   | { readonly kind: "open"; readonly problem: string }
   | Exclude<RuleVerdict, { readonly kind: "next" }>;
 
@@ -66,7 +66,7 @@ const DIGITS = 8;
 /** What a rule's expressions leave for those that follow: 16 registers of 32 bits, as hexadecimal digits. */
 export class Registers {
   readonly #words: string[];
-  /** Why digits of them can't be told; the last one is right more often than not. */
+  /** Why digits of them are unknown; the last one is right more often than not. */
   reason = "nothing was loaded there";
 
   constructor(words: readonly string[] = new Array<string>(COUNT).fill(UNKNOWN.repeat(DIGITS))) {
@@ -91,7 +91,7 @@ export class Registers {
     this.load(to, hostHex(value));
   }
 
-  /** @param bytes how many of them can't be told */
+  /** @param bytes how many of them are unknown */
   loadUnknown(to: number, bytes: number, reason: string): void {
     this.load(to, UNKNOWN.repeat(2 * bytes));
     this.reason = reason;
@@ -109,7 +109,7 @@ export function isKnown(digits: string): boolean {
   return !digits.includes(UNKNOWN);
 }
 
-/** Whether digits of which some can't be told may be those of a value. */
+/** Whether digits of which some are unknown may be those of a value. */
 export function mayBe(digits: string, value: string): boolean {
   for (let at = 0; at < value.length; at += 1) {
     if (digits[at] !== UNKNOWN && digits[at] !== value[at]) return false;
@@ -117,7 +117,7 @@ export function mayBe(digits: string, value: string): boolean {
   return true;
 }
 
-/** What looking a key up comes to; open: it can't be told, and why. */
+/** What looking a key up comes to; open: it is unknown, and why. */
 type LookupResult =
   | { readonly kind: "found"; readonly value: SetElement["value"] }
   | { readonly kind: "absent" }

@@ -187,7 +187,7 @@ describe("what can't be decided", () => {
     expect(() => only({ nftables: [table] })).toThrow(`${problem}: rule 1 of ip t forward-filter: @nh,8,8 0x40 drop`);
   });
 
-  test("is explored both ways, and told", () => {
+  test("is explored both ways, and reported", () => {
     const table = tableOf({ "forward filter": [[...service, ...drop]] });
     const { outcomes, undecided } = explore({ nftables: [table] }, packet(), HOST);
     expect(undecided).toEqual([]);

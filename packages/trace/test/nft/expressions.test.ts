@@ -125,7 +125,7 @@ describe("what packets put into sets", () => {
   const through = (rules: readonly string[], set = seen(), environment: Environment = HOST) =>
     trace({ nftables: [tableOf({ "prerouting filter": rules }, [set])] }, packet(), environment);
 
-  test("is told, and found by later rules and packets", () => {
+  test("is reported, and found by later rules and packets", () => {
     const [outcome] = through([remember]);
     expect(outcome?.remembered).toEqual([{ table: "ip t", set: "seen", key, timeout: 10_000 }]);
     expect(verdicts(through([known]))).toEqual(["accept"]);
@@ -133,7 +133,7 @@ describe("what packets put into sets", () => {
     expect(verdicts(through([remember, known]))).toEqual(["drop"]);
   });
 
-  test("keeps the value that a map has, and its time is told", () => {
+  test("keeps the value that a map has, and its time is reported", () => {
     const map =
       "map seen {\ntype ipv4_addr : ipv4_addr\nflags dynamic,timeout\nelements = { 192.0.2.9 : 192.0.2.1 }\n}";
     const [outcome] = through(["add @seen { ip saddr timeout 5s : ip daddr }"], map);

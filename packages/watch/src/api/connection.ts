@@ -20,7 +20,9 @@ export interface ConnectionOptions {
   readonly master?: string;
   /** Follows `exec` of a user, which starts a program. Default: refused. */
   readonly allowExecCredentials?: boolean;
-  /** Told in a sentence of what is less safe than it looks, and of a program for credentials that takes long. */
+  /**
+   * Called with a sentence about what is less safe than it looks, and about a program for credentials that takes long.
+   */
   readonly onWarning?: (text: string) => void;
   /**
    * For tests: virtual time for programs, variables and service account of the pod. Default process.env and Kubernetes'

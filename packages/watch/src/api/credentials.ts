@@ -21,7 +21,7 @@ import { type Credentials, quoted, type TlsOptions, withoutPasswords } from "./h
 interface CredentialOptions {
   /** `exec` is followed; else a kubeconfig that has it is refused. */
   readonly allowExec: boolean;
-  /** Whether they would go over TLS: only then there are any but the name of whom one speaks for, as with client-go. */
+  /** Whether they would go over TLS: otherwise only the name of the impersonated user is sent, as with client-go. */
   readonly secure: boolean;
   readonly warn: (text: string) => void;
   readonly clock: Clock;

@@ -282,7 +282,7 @@ function harmless(error: Error): Error {
 }
 
 function apiResponse(response: http.IncomingMessage): ApiResponse {
-  // Who reads the body is told of its errors; one that comes when nothing reads anymore must not end the process.
+  // The reader of the body gets its errors; one that comes when nothing reads anymore must not end the process.
   response.on("error", () => {});
   return {
     status: response.statusCode ?? 0,

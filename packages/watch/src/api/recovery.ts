@@ -158,7 +158,7 @@ export interface ReflectorPorts {
 /** Ways to get all objects; each is tried when the one before it does not work with this server. */
 export type ListMode = "watchList" | "list" | "chunks";
 
-/** Where a resource's loop stands: what to ask for next. A value, so that each step can be told and tested. */
+/** Where a resource's loop stands: what to ask for next. A value, so that each step can be logged and tested. */
 export interface Cursor {
   readonly mode: ListMode | "watch";
   /** Last resourceVersion seen; undefined: none yet; "": the server doesn't know it anymore, ask for the latest. */
@@ -348,8 +348,8 @@ function nextMode({ firstMode }: Cursor, mode: ListMode): ListMode {
 const IDLE_MS = 65_000;
 
 /**
- * Whether a resource that could not be read is not there at all. Who may not read it is told 403 also of one that does
- * not exist; every authenticated user may list the resources.
+ * Whether a resource that could not be read is not there at all. A user without the right to read it gets 403 also for
+ * one that does not exist; every authenticated user may list the resources.
  *
  * @param error what the server answered
  */

@@ -145,7 +145,7 @@ export function pulse(transport: Transport, clock: Clock): Pulse {
   return { heard, wait };
 }
 
-/** What the resources' loops tell of their requests, brought together into one report a minute. */
+/** Collects what the resources' loops report of their requests into one report a minute. */
 export interface Reachability {
   succeeded(resource: ResourceName): void;
   failed(resource: ResourceName, error: unknown): void;

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { errorCode, errorText } from "@fairlead/base";
 import { MAX_FILE_BYTES, mebibytes } from "../limits.ts";
 
-/** Tells two states of a file apart without reading it. */
+/** Distinguishes two states of a file without reading it. */
 export interface FileState {
   readonly text: string;
   /**

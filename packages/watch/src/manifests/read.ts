@@ -115,7 +115,7 @@ export function setDefaults(kind: string, raw: RawObject): void {
 }
 
 /**
- * Whether objects of a kind are of a resource of which only the plural is known. A server's discovery would tell, as
+ * Whether objects of a kind are of a resource of which only the plural is known. A server's discovery would say, as
  * would the resource's definition; without them the kind is guessed as Kubernetes itself does
  * (UnsafeGuessKindToResource of k8s.io/apimachinery).
  */
@@ -237,7 +237,9 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
-/** The property's object, made if it isn't there; what isn't an object is left alone and a throw-away one given. */
+/**
+ * The property's object, created if absent; a value that is not an object stays, and the caller gets a throw-away one.
+ */
 function objectIn(raw: RawObject, property: string): RawObject {
   const value = raw[property];
   if (isObject(value)) return value;

@@ -1,4 +1,4 @@
-// biome-ignore lint/style/noRestrictedImports: this package stands beside @fairlead/kernel and knows nothing of it
+// biome-ignore lint/style/noRestrictedImports: this package stands next to @fairlead/kernel and knows nothing of it
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

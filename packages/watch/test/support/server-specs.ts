@@ -132,7 +132,7 @@ export function serverSpecs(open: () => SpecServer, namespace: string, protobuf:
     await end();
   });
 
-  test("a patch of the status changes the status alone, and is a change", async () => {
+  test("a patch of the status changes only the status, and is a change", async () => {
     const server = open();
     const created = await create(server, services, specService("lb", { type: "LoadBalancer" }));
     const { services: to, end } = follow(server, protobuf);
@@ -152,8 +152,9 @@ export function serverSpecs(open: () => SpecServer, namespace: string, protobuf:
     await create(server, services, specService("twice"));
     expect((await call(server, "POST", services, specService("twice"))).status).toBe(409);
     expect((await call(server, "GET", `${services}/twice`)).status).toBe(200);
-    for (const method of ["GET", "DELETE"]) expect((await call(server, method, `${services}/nobody`)).status).toBe(404);
-    expect((await call(server, "PATCH", `${services}/nobody`, {})).status).toBe(404);
+    for (const method of ["GET", "DELETE"])
+      expect((await call(server, method, `${services}/missing`)).status).toBe(404);
+    expect((await call(server, "PATCH", `${services}/missing`, {})).status).toBe(404);
   });
 
   test("chunks: every object once, in one version", async () => {

@@ -110,7 +110,7 @@ export const clusterIPCases = [
   }),
   clusterIPRow("no endpoints: a pod is refused", none, { from: clientA, expected: noEndpoints }),
   clusterIPRow("no endpoints: the node is refused", none, { from: NODE_A, expected: noEndpoints }),
-  clusterIPRow("no endpoints: somebody outside is refused", none, { from: outside, expected: noEndpoints }),
+  clusterIPRow("no endpoints: a client outside is refused", none, { from: outside, expected: noEndpoints }),
   clusterIPRow("a port that the service does not have", one, {
     from: clientA,
     port: 443,
@@ -202,14 +202,14 @@ export const dnsCases = [
 
 const hairpinRow = rowsOf("hairpin");
 
-const alone = workload(21, { endpoints: [webA1] });
+const oneEndpoint = workload(21, { endpoints: [webA1] });
 const hairpinTwo = workload(22, { endpoints: [webA1, webB1] });
 const dual = workload(23, { endpoints: [webA1], families: ["IPv4", "IPv6"] });
 const onNode = workload(24, { endpoints: [NODE_A] });
 const hairpinUdp = workload(25, { endpoints: [webA1], protocol: "UDP" });
 
 export const hairpinCases = [
-  hairpinRow("a pod that calls itself is masqueraded", alone, {
+  hairpinRow("a pod that calls itself is masqueraded", oneEndpoint, {
     from: webA1,
     expected: everyMode(masqueraded([webA1])),
   }),
@@ -300,14 +300,14 @@ export const dualStackCases = [
     from: ovnClient,
     expected: everyMode(masqueraded([webA1, webB1], { family: FAMILY })),
   }),
-  dualStackRow("endpoints in IPv4 alone: IPv6 is refused", v4Only, {
+  dualStackRow("endpoints only in IPv4: IPv6 is refused", v4Only, {
     to: v4Only.clusterIP.IPv6,
     from: clientA,
     expected: noEndpoints,
   }),
-  dualStackRow("endpoints in IPv4 alone: IPv4 serves", v4Only, { from: clientA, expected: everyMode(plain([webA1])) }),
-  dualStackRow("endpoints in IPv6 alone: IPv4 is refused", v6Only, { from: clientA, expected: noEndpoints }),
-  dualStackRow("a service of IPv6 alone, UDP", singleV6, {
+  dualStackRow("endpoints only in IPv4: IPv4 serves", v4Only, { from: clientA, expected: everyMode(plain([webA1])) }),
+  dualStackRow("endpoints only in IPv6: IPv4 is refused", v6Only, { from: clientA, expected: noEndpoints }),
+  dualStackRow("a service of only IPv6, UDP", singleV6, {
     to: singleV6.clusterIP.IPv6,
     protocol: "UDP",
     from: clientA,

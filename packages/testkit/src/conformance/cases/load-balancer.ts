@@ -86,7 +86,7 @@ export const loadBalancerCases = [
     from: outside,
     expected: everyMode(both),
   }),
-  loadBalancerRow("no endpoints: somebody outside is refused", none, {
+  loadBalancerRow("no endpoints: a client outside is refused", none, {
     to: none.loadBalancerIP.IPv4,
     from: outside,
     expected: noEndpoints,
@@ -210,7 +210,7 @@ const dual = workload(78, {
 const TO_NODE = { to: NODE_A.addresses.IPv4 } as const;
 
 export const policyCases = [
-  policyRow("internal Local: the endpoints here alone", internal, {
+  policyRow("internal Local: only the endpoints here", internal, {
     from: clientA,
     expected: everyMode(plain([webA1, webA2])),
   }),

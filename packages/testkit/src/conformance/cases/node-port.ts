@@ -72,7 +72,7 @@ export const nodePortCases = [
     from: outside,
     expected: everyMode(LEAVE),
   }),
-  nodePortRow("no endpoints: somebody outside is refused", none, {
+  nodePortRow("no endpoints: a client outside is refused", none, {
     to: NODE_A.addresses.IPv4,
     port: none.nodePort,
     from: outside,
@@ -91,7 +91,7 @@ export const nodePortCases = [
     options: { localhostNodePorts: false },
     expected: everyMode(LEAVE),
   }),
-  nodePortRow("on the selected address alone", two, {
+  nodePortRow("only on the selected address", two, {
     ...toNode,
     from: outside,
     options: { nodePortAddresses: [NETWORKS.nodes.IPv4] },
@@ -248,7 +248,7 @@ export const chosenNodePortCases = [
     from: outside,
     expected: noEndpoints,
   }),
-  chosenRow("no endpoints: left alone on another address", chosenNone, {
+  chosenRow("no endpoints: ignored on another address", chosenNone, {
     ...first,
     port: chosenNone.nodePort,
     from: outside,
@@ -311,7 +311,7 @@ export const externalCases = [
     from: outside,
     expected: exceptIpvs(LEAVE, REJECT),
   }),
-  externalRow("no endpoints: somebody outside is refused", externalNone, {
+  externalRow("no endpoints: a client outside is refused", externalNone, {
     to: externalNone.externalIP.IPv4,
     from: outside,
     expected: noEndpoints,

@@ -23,7 +23,7 @@ const excludedSeveral = {
   excludeClusterCIDRs: ["10.244.0.0/24", "10.244.1.0/24", "10.244.2.0/24"],
 } as const;
 
-/** ipvs cannot tell clients apart at an address, and leaves it for all. */
+/** ipvs cannot distinguish clients at an address, and leaves it for all. */
 const served = (outcome: Parameters<typeof everyMode>[0]) => exceptIpvs(outcome, LEAVE);
 const left = everyMode(LEAVE);
 
@@ -43,7 +43,7 @@ export const excludedClientsCases = [
     options: { ...OPTIONS, clusterCIDRs: [NETWORKS.calico.IPv4, NETWORKS.ovn.IPv4] },
     expected: served(plain([ovnA, ovnB])),
   }),
-  excludedRow("its ClusterIP from a pod of ours, where pods cannot be told", excludedOvn, {
+  excludedRow("its ClusterIP from a pod of ours, where pods cannot be recognized", excludedOvn, {
     from: clientA,
     options: { ...OPTIONS, detectLocal: { kind: "none" } },
     expected: served(masqueraded([ovnA, ovnB])),
@@ -177,7 +177,7 @@ export const excludedClientsCases = [
     options: OPTIONS,
     expected: left,
   }),
-  excludedRow("a service of ours is everybody's", ours, {
+  excludedRow("a service of ours serves all clients", ours, {
     from: ovnClient,
     options: OPTIONS,
     expected: everyMode(masqueraded([webA1])),
@@ -223,7 +223,7 @@ export const clusterCIDRCases = [
     options: several,
     expected: everyMode(masqueraded([webA1, webB1])),
   }),
-  cidrRow("several: somebody outside is masqueraded", web, {
+  cidrRow("several: a client outside is masqueraded", web, {
     from: outside,
     options: several,
     expected: everyMode(masqueraded([webA1, webB1])),
@@ -235,7 +235,7 @@ export const clusterCIDRCases = [
     options: several,
     expected: exceptIpvs(plain([webA1, webB1]), plain([webA1])),
   }),
-  cidrRow("several: somebody outside takes no short cut", cidrLocal, {
+  cidrRow("several: a client outside takes no short cut", cidrLocal, {
     to: NODE_A.addresses.IPv4,
     port: cidrLocal.nodePort,
     from: outside,
@@ -302,7 +302,7 @@ export const localDetectionCases = [
     options: NODE_CIDRS,
     expected: everyMode(masqueraded([webA1])),
   }),
-  detectionRow("none: nobody is masqueraded at the ClusterIP", here, {
+  detectionRow("none: no client is masqueraded at the ClusterIP", here, {
     from: outside,
     options: NONE,
     expected: everyMode(plain([webA1])),
