@@ -98,7 +98,9 @@ export async function nodeFacts(
     ],
     ...(uplinks && { uplinks }),
     ...(fastPath && { fastPath }),
-    ...(filter.excludedFrontends === "excluded-clients" && { distinguishesClients: semantics.excludesClients === true }),
+    ...(filter.excludedFrontends === "excluded-clients" && {
+      distinguishesClients: semantics.excludesClients === true,
+    }),
     api,
     ...(read && { networks: read.facts }),
   };
