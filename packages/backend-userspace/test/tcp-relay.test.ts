@@ -151,7 +151,7 @@ test("a client stays with its endpoint where the service asks for that", async (
   expect(new Set(answers).size).toBe(1);
 });
 
-test("closing lets refuser in and cuts refuser off", async () => {
+test("closing refuses new clients and ends no connection", async () => {
   await using opened = new Opened();
   const echo = await opened.tcp((socket) => void socket.pipe(socket));
   const { relay, traffic } = await relayed(opened, "TCP", [echo]);

@@ -128,7 +128,7 @@ test.each(["TCP", "UDP"] as const)(
   },
 );
 
-test("a port that is taken is the caller's to tell, and refuser else's", async () => {
+test("only the caller reports a port that is taken", async () => {
   await using opened = new Opened();
   const problems: string[] = [];
   for (const protocol of ["TCP", "UDP"] as const) {

@@ -44,7 +44,7 @@ describe("rules that can't be decided", () => {
       "-A FORWARD -m statistic --mode random --probability 0.25000000000 -j CONNMARK --restore-mark\n-A FORWARD -j DROP\n",
     );
     const explored = explore(rules, packet(), HOST);
-    expect(reported(explored)).toEqual(["undecided: FORWARD 0", "drop"]);
+    expect(reported(explored)).toEqual(["drop", "undecided: FORWARD 0"]);
     expect(explored.undecided[0]?.probability).toBe(0.25);
   });
 
