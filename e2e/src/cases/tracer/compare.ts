@@ -62,8 +62,8 @@ export async function compare(
   return { differences, fates };
 }
 
-/** Below the ports that peers choose themselves, and above those that servers listen on. */
-const FIRST_PORT = 10_000;
+/** Below the ports that peers choose themselves, and above those that nodes listen on: kube-proxy at 10249 and 10256. */
+const FIRST_PORT = 10_300;
 const LAST_PORT = 32_999;
 
 let nextPort = FIRST_PORT;
@@ -229,10 +229,14 @@ export function packetsFor(ruleSet: RuleSet, family: IPFamily): readonly SentPac
   const frontends = new Map(
     rules.flatMap((rule) => frontendsOf(rule, family)).map((one) => [JSON.stringify(one), one]),
   );
-  return [...frontends.values()].flatMap((frontend) =>
-    [...senders.here, ...senders.elsewhere].flatMap((from) => sent(from, family, frontend)),
-  );
+  return [...frontends.values()].flatMap((frontend) => {
+    const elsewhere = LINK_LOCAL.test(frontend.destination) ? [] : senders.elsewhere;
+    return [...senders.here, ...elsewhere].flatMap((from) => sent(from, family, frontend));
+  });
 }
+
+/** No router forwards these: a packet of another host does not leave it. */
+const LINK_LOCAL = /^(?:169\.254\.|fe[89ab])/;
 
 type Frontend = Pick<SentPacket, "protocol" | "destination" | "port">;
 
