@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,21 +27,18 @@ const helm =
     return (await runner.run(["helm", ...chart, "--kube-version=1.34.0", ...values])).stdout;
   };
 
-describe.each([
+const overlays = await readdir(join(deployDir, "overlays"));
+
+describe.each<[string, () => Promise<string>]>([
   ["base", kustomize("base")],
-  ["overlay iptables", kustomize("overlays/iptables")],
-  ["overlay ipvs", kustomize("overlays/ipvs")],
-  ["overlay multi-cni", kustomize("overlays/multi-cni")],
-  ["overlay controller", kustomize("overlays/controller")],
-  ["overlay gateways", kustomize("overlays/gateways")],
-  ["overlay privileged", kustomize("overlays/privileged")],
+  ...overlays.map((name): [string, () => Promise<string>] => [`overlay ${name}`, kustomize(`overlays/${name}`)]),
   ["chart", helm()],
   ["chart, privileged", helm("hardened=false", "podAnnotations.a=b", "podLabels.c=d", "imagePullSecrets[0].name=pull")],
   ["the founding case", () => readFile(join(deployDir, "test/fixtures/founding-case.yaml"), "utf8")],
 ])("%s", (_name, render) => {
   test("is accepted as it is", async () => {
     const manifests = parseManifests(await render());
-    expect(manifests.length).toBeGreaterThanOrEqual(4);
+    expect(manifests.length).toBeGreaterThan(1);
     for (const manifest of manifests)
       expect([manifest.kind, await server.dryRun(manifest)]).toEqual([manifest.kind, undefined]);
   });

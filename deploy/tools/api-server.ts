@@ -13,14 +13,6 @@ export interface ApiServer {
 }
 
 const TOKEN = "dry-run";
-const PLURALS: Readonly<Record<string, string>> = {
-  ServiceAccount: "serviceaccounts",
-  ConfigMap: "configmaps",
-  DaemonSet: "daemonsets",
-  ClusterRoleBinding: "clusterrolebindings",
-  Pod: "pods",
-};
-
 /** @param assets folder with etcd and kube-apiserver */
 export async function startApiServer(assets: string): Promise<ApiServer> {
   const dir = await mkdtemp(join(tmpdir(), "fairlead-api-server-"));
@@ -62,8 +54,7 @@ const SERVER = "https://127.0.0.1:6443";
 const ETCD = "http://127.0.0.1:2379";
 
 function pathOf({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string {
-  const plural = PLURALS[kind];
-  if (plural === undefined) throw new Error(`no path is known for kind ${kind}`);
+  const plural = `${kind.toLowerCase()}s`;
   const root = apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`;
   return `${root}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}/${name}`;
 }

@@ -62,7 +62,7 @@ export async function compare(
   return { differences, fates };
 }
 
-/** Below the ports that peers choose themselves, and above those that nodes listen on: kube-proxy at 10249 and 10256. */
+/** Below the ports that peers choose themselves, and above those that nodes listen on (kube-proxy: 10249, 10256). */
 const FIRST_PORT = 10_300;
 const LAST_PORT = 32_999;
 
