@@ -153,12 +153,25 @@ describe("node ports on loopback addresses in nftables mode", () => {
   });
 });
 
-test("the Gateway whose Service it is", async () => {
+test("the Gateway whose Service it is, and the route of a port", async () => {
   // A label holds 63 letters.
   const name = `${"long.".repeat(19)}names`;
-  const stdin = JSON.stringify(workload(1, { endpoints: [webA1], gateway: name }).objects);
-  const { out } = await fairlead(["explain", "svc-1", "-f", "-", ...AGENT], { stdin });
-  expect(out).toContain(`mode\nGateway default/${name}; its routes: fairlead explain gateway default/${name}\n`);
+  const [service, slice] = workload(1, { endpoints: [webA1], gateway: name }).objects;
+  const explained = async (...flags: readonly string[]) => {
+    const annotations = { "fairlead.dev/gateway-routes": "sql=shop/db" };
+    const named = {
+      ...service,
+      metadata: { ...service?.metadata, annotations },
+      spec: { ...Object(service?.["spec"]), ports: [{ name: "sql", port: 80 }] },
+    };
+    const stdin = JSON.stringify([named, { ...slice, ports: [{ name: "sql", port: 8080 }] }]);
+    return (await fairlead(["explain", "svc-1", "-f", "-", ...AGENT, ...flags], { stdin })).out;
+  };
+  const text = await explained();
+  expect(text).toContain(`mode\nGateway default/${name}; its routes: fairlead explain gateway default/${name}\n`);
+  expect(text).toContain("\nTCP port sql, of TCPRoute shop/db\n");
+  const { families } = JSON.parse(await explained("-o", "json"));
+  expect(families[0].ports[0]).toMatchObject({ name: "sql", route: "TCPRoute shop/db" });
 });
 
 test("what trafficDistribution asks for, and why it is not met", async () => {

@@ -227,25 +227,36 @@ test("in nftables mode a service with three endpoints is three ways, and a Gatew
         name: "web",
         namespace: "shop",
         ownerReferences: [gatewayReference(gateway)],
+        annotations: { "fairlead.dev/gateway-routes": "sql=shop/db" },
       },
-      spec: { clusterIP: "10.96.0.10", clusterIPs: ["10.96.0.10"], ipFamilies: ["IPv4"], ports: [{ port: 80 }] },
+      spec: {
+        type: "NodePort",
+        clusterIP: "10.96.0.10",
+        clusterIPs: ["10.96.0.10"],
+        ipFamilies: ["IPv4"],
+        ports: [{ name: "sql", port: 80, nodePort: 30_080 }],
+      },
     },
     {
       apiVersion: "discovery.k8s.io/v1",
       kind: "EndpointSlice",
       metadata: { name: "web-1", namespace: "shop", labels: { "kubernetes.io/service-name": "web" } },
       addressType: "IPv4",
-      ports: [{ name: "", port: 8080, protocol: "TCP" }],
+      ports: [{ name: "sql", port: 8080, protocol: "TCP" }],
       endpoints: ["5", "6", "7"].map((last) => ({ addresses: [`10.144.1.${last}`], conditions: { ready: true } })),
     },
   ];
   const argv = ["trace", "-f", "-", "--node", "node-a", "--mode", "nftables", "--cluster-cidr", "10.144.0.0/16"];
-  const { out } = await fairlead([...argv, "--from", "pod", "--to", "shop/web"], { stdin: JSON.stringify(objects) });
+  const traced = (...more: readonly string[]) => fairlead([...argv, ...more], { stdin: JSON.stringify(objects) });
+  const { out } = await traced("--from", "pod", "--to", "shop/web");
   expect([...out.matchAll(/^([\d.]+) % → (\S+)/gm)].map(([, , end]) => end)).toEqual([
     expect.stringMatching(/^10\.144\.1\.[567]:8080/),
     expect.stringMatching(/^10\.144\.1\.[567]:8080/),
     expect.stringMatching(/^10\.144\.1\.[567]:8080/),
   ]);
   expect(out).toContain("the likeliest of ");
-  expect(out).toContain(`\nto Gateway shop/${gateway}; its routes: fairlead explain gateway shop/${gateway}\n`);
+  const owner = `Gateway shop/${gateway}, TCPRoute shop/db; its routes: fairlead explain gateway shop/${gateway}`;
+  expect(out).toContain(`\nto ${owner}\n`);
+  const atNode = await traced("--from", "outside", "--to", ":30080", "--node-address", "192.0.2.1", "-o", "json");
+  expect(JSON.parse(atNode.out)).toMatchObject({ gateway: `shop/${gateway}`, route: "TCPRoute shop/db" });
 });

@@ -23,6 +23,8 @@ export interface ServicePortSpec {
   readonly port: number;
   /** 1…65535, absent where the port has none. */
   readonly nodePort?: number;
+  /** `TCPRoute NAMESPACE/NAME`: the route that serves a port of a Gateway; absent: none. As `Service.gateway`. */
+  readonly route?: string;
 }
 
 /** A decoded core/v1 Service that has a ClusterIP (headless and ExternalName ones never become one of these). */

@@ -49,6 +49,26 @@ test.each<[what: string, owners: unknown, gateway: string | undefined]>([
   if (gateway === undefined) expect(object).not.toHaveProperty("gateway");
 });
 
+test.each<[what: string, annotation: unknown, routes: readonly (string | undefined)[]]>([
+  ["names the route of each port", "sql=shop/db,dns=infra/dns.v1", ["TCPRoute shop/db", "UDPRoute infra/dns.v1"]],
+  ["names none of a port without one", "dns=infra/dns", [undefined, "UDPRoute infra/dns"]],
+  ["passes over what is no name", "sql=shop/\u001b[2J,dns=infra/a/b", [undefined, undefined]],
+  ["passes over what is no text", 7, [undefined, undefined]],
+])("a Service of a Gateway %s", (_what, annotation, routes) => {
+  const ports = [
+    { name: "sql", port: 5432 },
+    { name: "dns", port: 53, protocol: "UDP" },
+  ];
+  const annotations = { "fairlead.dev/gateway-routes": annotation, "fairlead.dev/gateway-annotations": "a,b" };
+  const decoded = (ownerReferences: unknown) =>
+    decodeService(raw({ ports }, { metadata: { annotations, ownerReferences } }));
+  const { object, problems } = decoded([gatewayReference("gw")]);
+  expect(object?.ports.map(({ route }) => route)).toEqual(routes);
+  // They are the controller's: an agent keeps no text of them, and reports none.
+  expect([object?.annotations, problems]).toEqual([{}, []]);
+  expect(JSON.stringify(decoded([]))).not.toContain("Route");
+});
+
 test("is as old as the API server says", () => {
   const createdAt = (creationTimestamp: unknown) =>
     decodeService(raw({}, { metadata: { creationTimestamp } })).object?.created;

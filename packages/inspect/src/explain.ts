@@ -131,7 +131,7 @@ function policies({ planner, options }: PlannedNode, { key, service, family }: F
 
 function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePortSpec): PortExplanation {
   const { key, family, decision } = asked;
-  const { name, protocol } = port;
+  const { name, protocol, route } = port;
   const group = planned.planner.plan(family).groups.get(groupId(key, port));
   const query = { family, name, protocol, excludes: decision.excludes };
   const place = selecting(planned.options, asked.service, family);
@@ -144,6 +144,7 @@ function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePort
   return {
     name,
     protocol,
+    ...(route !== undefined && { route }),
     frontends: group?.frontends ?? [],
     ...(unserved !== undefined && { unserved }),
     ...onLoopback(planned, group),

@@ -76,6 +76,8 @@ export interface PortExplanation {
   /** "" where the service has one unnamed port. */
   readonly name: string;
   readonly protocol: Protocol;
+  /** `TCPRoute shop/db`: the route of a Gateway that serves it; absent: none is known. */
+  readonly route?: string;
   readonly frontends: readonly FrontendExplanation[];
   /** What becomes of packets that are refused or dropped, where the mode has no rule for it; absent: that. */
   readonly unserved?: string;

@@ -17,6 +17,8 @@ const node = {
 const VALUES: Readonly<Record<string, string>> = {
   "fairlead.dev/balance": "source-hash",
   "fairlead.dev/fast-path": "off",
+  "fairlead.dev/gateway-annotations": "example.org/pool",
+  "fairlead.dev/gateway-routes": "=default/db",
   "fairlead.dev/ipvs-scheduler": "wrr",
   "fairlead.dev/load-balancer-ip-mode": "Proxy",
   "fairlead.dev/local-port": "8080",
@@ -27,8 +29,8 @@ const VALUES: Readonly<Record<string, string>> = {
   "fairlead.dev/weight": "9",
   "fairlead.dev/weight-refused": "true",
 };
-/** It is for an agent without rules, which no node has. */
-const OF_NO_NODE = "fairlead.dev/local-port";
+/** For an agent without rules, which no node has; and what the controller of Gateways writes. */
+const OF_NO_NODE: readonly string[] = ["fairlead.dev/local-port", ...OWN_ANNOTATIONS.GatewayService];
 
 const annotated = (name: string) => ({ [name]: VALUES[name] ?? `${name} has no value in this test` });
 
@@ -56,7 +58,7 @@ function objects(annotation: string | undefined) {
     sourceRanges: ["198.51.100.0/24"],
     externalTrafficPolicy: "Local",
     healthCheckNodePort: 32_000,
-    ...(annotation !== undefined && isOf("Service") && { annotations: annotated(annotation) }),
+    ...(annotation !== undefined && !isOf("EndpointSlice") && { annotations: annotated(annotation) }),
   });
   return [web, ...slices];
 }
@@ -77,6 +79,6 @@ describe.each(["iptables", "ipvs", "nftables"] as const)("%s: kube-proxy knows n
     // The agent leaves out what an annotation has settled.
     expect(plain.notices).toEqual(expect.arrayContaining([...notices]));
     const [ours, without] = [await said(false, annotation), await said(false)];
-    if (annotation !== OF_NO_NODE) expect(ours.of).not.toEqual(without.of);
+    if (!OF_NO_NODE.includes(annotation)) expect(ours.of).not.toEqual(without.of);
   });
 });

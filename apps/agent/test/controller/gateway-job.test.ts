@@ -53,6 +53,8 @@ test("a Gateway gets its Service, the Service its slices, and all their statuses
   put(...ALL);
   await on.start();
   await settled();
+  const { metadata } = Object(on.api.store.get(COLLECTIONS.Service, "apps/gw-fairlead"));
+  expect(metadata.annotations).toEqual({ "fairlead.dev/gateway-routes": "tcp=apps/r" });
   const before = writes().length;
   for (const address of ["10.0.0.2", "10.0.0.3", "10.0.0.4"]) {
     put(slice("web", [address]));

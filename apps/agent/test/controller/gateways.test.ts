@@ -91,6 +91,27 @@ describe("a Gateway's Service", () => {
     });
   });
 
+  test("names the route that serves each port, as long as one does, in a bounded text", async () => {
+    const routes = (of: GatewayCluster) =>
+      Object(of.get("Service", SERVICE)?.["metadata"]).annotations["fairlead.dev/gateway-routes"];
+    const listeners = [TCP, listener("dns", 53, "UDP")];
+    const cluster = await settled(gateway("gw", listeners), route("young", { created: "2026-01-02T00:00:00Z" }));
+    expect(routes(cluster)).toBe("tcp=apps/young");
+    cluster.put(route("old", { created: "2026-01-01T00:00:00Z" }), route("u", { kind: "UDPRoute" }));
+    await cluster.settle();
+    expect(routes(cluster)).toBe("tcp=apps/old,dns=apps/u");
+    for (const name of ["old", "young"] as const) cluster.delete("TCPRoute", `apps/${name}`);
+    await cluster.settle();
+    expect(routes(cluster)).toBe("dns=apps/u");
+    cluster.delete("UDPRoute", "apps/u");
+    await cluster.settle();
+    expect(routes(cluster)).toBeUndefined();
+    const many = Array.from({ length: 64 }, (_, at) => listener(`l${at}`, 9_000 + at));
+    const named = await settled(gateway("gw", many), route("r".repeat(253)));
+    expect(routes(named).length).toBeGreaterThan(3_500);
+    expect(routes(named).length).toBeLessThan(4_097);
+  });
+
   test("keeps node ports, cluster IPs and policies when listeners come and go", async () => {
     const cluster = await settled();
     const { spec, ...rest } = cluster.get("Service", SERVICE) as { spec: { ports: object[] } };

@@ -265,8 +265,9 @@ function nodePortRangesText({ ranges, why }: NonNullable<Policies["nodePortSourc
 }
 
 function portText(port: PortExplanation, style: Style): string {
-  const { name, protocol, frontends, unserved, lost, endpoints } = port;
-  const title = style.bold(`${protocol}${name === "" ? "" : ` port ${name}`}`);
+  const { name, protocol, route, frontends, unserved, lost, endpoints } = port;
+  const of = route === undefined ? "" : `, of ${route}`;
+  const title = style.bold(`${protocol}${name === "" ? "" : ` port ${name}`}`) + of;
   const counts = { cluster: members(endpoints, "cluster"), local: members(endpoints, "local") };
   const rows = [
     ...frontends.map((one) => frontendRow(one, counts, unserved)),

@@ -1,8 +1,9 @@
 /** Which fields of the cluster's objects an archive keeps. */
 
+import { GATEWAY_ROUTES } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { OtherResource } from "@fairlead/watch";
-import { cidrs, fields, type Keep, type KeptFields, plain, yamlText } from "./keep.ts";
+import { cidrs, fields, type Keep, type KeptFields, plain, text, yamlText } from "./keep.ts";
 
 /** Everything else in metadata is left out: `last-applied-configuration` holds a whole object, with its secrets. */
 const OBJECT: KeptFields = {
@@ -11,6 +12,8 @@ const OBJECT: KeptFields = {
   "metadata.labels": [],
   "metadata.annotations": [],
 };
+
+const ROUTES = /^(?:(?:^|,)[a-z0-9-]{1,63}=[a-z0-9-]{1,63}\/[a-z0-9.-]{1,253}){1,64}$/;
 
 const SERVICE: KeptFields = {
   "metadata.labels": ["service.kubernetes.io/service-proxy-name", "k8s-app"],
@@ -26,6 +29,7 @@ const SERVICE: KeptFields = {
     "fairlead.dev/fast-path",
     "fairlead.dev/balance",
     "fairlead.dev/local-port",
+    [GATEWAY_ROUTES, text(ROUTES)],
   ],
   spec: [
     "type",

@@ -68,6 +68,7 @@ export const FULL: Readonly<Record<string, object>> = {
         "fairlead.dev/node-port-source-ranges": "192.0.2.0/24, 2001:db8::/64",
         "fairlead.dev/no-local-endpoint": "reject",
         "fairlead.dev/load-balancer-ip-mode": "VIP",
+        "fairlead.dev/gateway-routes": "http=shop/db,dns=infra/dns.v1",
       },
     },
     spec: {

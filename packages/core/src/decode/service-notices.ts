@@ -206,9 +206,9 @@ function notePolicies({ spec, type, service, problems }: Seen): void {
 }
 
 function noteAnnotations(annotations: RawObject, problems: ProblemList): void {
-  const known = OWN_ANNOTATIONS.Service;
+  const { Service: known, GatewayService: ofController } = OWN_ANNOTATIONS;
   for (const name of Object.keys(annotations)) {
-    if (!name.startsWith(ANNOTATION_PREFIX) || known.includes(name)) continue;
+    if (!name.startsWith(ANNOTATION_PREFIX) || known.includes(name) || ofController.includes(name)) continue;
     const reason = `${name} is unknown and has no effect; it can be ${known.join(", ")}`;
     problems.add("metadata.annotations", annotations[name], reason);
   }

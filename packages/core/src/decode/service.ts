@@ -4,6 +4,7 @@ import {
   familyOf,
   fieldsOf,
   GATEWAY_GROUP,
+  GATEWAY_ROUTES,
   isAbsent,
   isPort,
   itemsOf,
@@ -12,16 +13,17 @@ import {
   stringOf,
 } from "@fairlead/base";
 import { compact } from "../data.ts";
-import type { Service, TrafficPolicy } from "../objects.ts";
+import type { Service, ServicePortSpec, TrafficPolicy } from "../objects.ts";
 import { ProblemList } from "../problem.ts";
 import { onlyLocal, TRAFFIC_POLICIES } from "../traffic-policy.ts";
-import { ANNOTATION_PREFIX } from "./annotations.ts";
+import { ANNOTATION_PREFIX, OWN_ANNOTATIONS } from "./annotations.ts";
 import {
   AMBIGUOUS,
   arrivesAsSent,
   checkNames,
   type Decoded,
   type Intern,
+  isLabel,
   isSubdomain,
   keepAsIs,
   LOAD_BALANCER_IP_MODE,
@@ -112,6 +114,7 @@ function readService(
   const clusterIPs = readClusterIPs(spec, problems);
   const ports = readServicePorts(spec, intern, problems);
   if (clusterIPs.length === 0 || ports.length === 0) return undefined;
+  const gateway = owningGateway(raw);
   const externalIPs = readAddresses("spec.externalIPs", itemsOf(spec["externalIPs"]), REFUSED_EXTERNAL_IPS, problems);
   const external = isExternal(spec, externalIPs);
   const externalTrafficPolicy = external ? readPolicy("externalTrafficPolicy", spec, problems) : "Cluster";
@@ -119,7 +122,7 @@ function readService(
     namespace: intern(metadata.namespace),
     name: metadata.name,
     clusterIPs,
-    ports,
+    ports: gateway === undefined ? ports : withRoutes(ports, metadata.annotations[GATEWAY_ROUTES]),
     externalIPs,
     ...readIngressAddresses(raw, metadata.annotations, problems),
     ...readSourceRanges(spec, problems),
@@ -128,7 +131,7 @@ function readService(
     annotations: readAnnotations(metadata.annotations, annotations),
     ...readCreation(metadata),
     ...(isClusterDNS(metadata) ? { clusterDNS: true as const } : undefined),
-    ...readGateway(metadata.namespace, raw),
+    ...(gateway === undefined ? undefined : { gateway: `${metadata.namespace}/${gateway}` }),
     ...readAffinity(spec, problems),
     ...readDistribution(spec, intern),
     ...(onlyLocal(externalTrafficPolicy) ? readHealthCheckPort(spec, problems) : undefined),
@@ -141,11 +144,6 @@ function readCreation({ creationTimestamp }: Metadata): Pick<Service, "created">
   return Number.isNaN(created) ? {} : { created };
 }
 
-function readGateway(namespace: string, raw: RawObject): Pick<Service, "gateway"> {
-  const name = owningGateway(raw);
-  return name === undefined ? {} : { gateway: `${namespace}/${name}` };
-}
-
 /**
  * The name of the Gateway that owns an object; undefined: none does. The label `gateway.networking.k8s.io/gateway-name`
  * (GEP-1762) says nothing here: it cannot hold every name, and is there without an owner as well.
@@ -156,6 +154,17 @@ export function owningGateway(raw: unknown): string | undefined {
     .filter(({ kind, apiVersion }) => kind === "Gateway" && stringOf(apiVersion)?.split("/")[0] === GATEWAY_GROUP)
     .map(({ name }) => stringOf(name))
     .find((name) => name !== undefined && isSubdomain(name));
+}
+
+/** What of the annotation is no name of a route is passed over: its controller writes it anew. */
+function withRoutes(ports: readonly ServicePortSpec[], value: unknown): readonly ServicePortSpec[] {
+  const entries = (stringOf(value) ?? "").split(",");
+  return ports.map((port) => {
+    const route = entries.find((one) => one.startsWith(`${port.name}=`))?.slice(port.name.length + 1);
+    const [namespace = "", name = "", ...more] = route?.split("/") ?? [];
+    const isName = isLabel(namespace) && isSubdomain(name) && more.length === 0;
+    return isName ? { ...port, route: `${port.protocol}Route ${namespace}/${name}` } : port;
+  });
 }
 
 /** A label elsewhere says nothing: anybody may set it in a namespace of theirs. */
@@ -230,7 +239,8 @@ const NO_ANNOTATIONS: Readonly<Record<string, string>> = {};
 function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): Readonly<Record<string, string>> {
   const kept = Object.entries(annotations).flatMap(([key, value]): [string, string][] => {
     const text = stringOf(value);
-    const keep = key.startsWith(ANNOTATION_PREFIX) || wanted?.has(key) === true;
+    const isOwn = key.startsWith(ANNOTATION_PREFIX) && !OWN_ANNOTATIONS.GatewayService.includes(key);
+    const keep = isOwn || wanted?.has(key) === true;
     return keep && text !== undefined ? [[key, text]] : [];
   });
   return kept.length === 0 ? NO_ANNOTATIONS : Object.fromEntries(kept);

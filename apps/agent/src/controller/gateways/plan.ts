@@ -32,11 +32,11 @@ export function planGateway(world: World, key: Key, now: string): GatewayPlan | 
   const served = listeners.filter(({ problem }) => problem === undefined).map(({ listener }) => listener);
   const attached = attachedRoutes(world, gateway, key);
   const accepted = acceptance(gateway, ofClass, listeners);
-  const service = accepted.status ? desiredService(gateway, ofClass, served) : undefined;
+  const winners = new Map(served.map((listener) => [listener.name, attached.get(listener.name)?.[0]]));
+  const service = accepted.status ? desiredService(gateway, ofClass, served, winners) : undefined;
   const there = service && world.service(`${service.namespace}/${service.name}`);
   const isTaken = there !== undefined && there.own?.owner !== gateway.uid;
   const programmed = programming({ accepted, service, there, isTaken, refusal: world.refusal(key), gateway });
-  const winners = new Map(served.map((listener) => [listener.name, attached.get(listener.name)?.[0]]));
   return {
     gateway,
     service,

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import {
   familyOf,
   GATEWAY_GROUP,
+  GATEWAY_ROUTES,
   type IPFamily,
   objectAt,
   objectsAt,
@@ -18,6 +19,7 @@ import {
   type GatewayService,
   type Listener,
   MANAGER_LABEL,
+  type Route,
   type ServicePort,
 } from "./objects.ts";
 import { PROTOCOLS } from "./routes.ts";
@@ -41,17 +43,22 @@ const INFRASTRUCTURE_ANNOTATION = "fairlead.dev/gateway-annotations";
 /** MetalLB's own, for two addresses: spec.loadBalancerIP has one, and MetalLB takes no Service with both. */
 const METALLB_ANNOTATION = "metallb.io/loadBalancerIPs";
 
-/** @param listeners that are served */
+/**
+ * @param listeners that are served
+ * @param winners the route that has a listener, by its name
+ */
 export function desiredService(
   gateway: Gateway,
   ofClass: GatewayClass,
   listeners: readonly Listener[],
+  winners: ReadonlyMap<string, Route | undefined>,
 ): DesiredService {
   const { namespace, name, className, infrastructure } = gateway;
   const asked = askedAddresses(gateway);
   const families = new Set(asked.map(familyOf));
   const [family] = families;
   const given = Object.keys(infrastructure.annotations).sort();
+  const routes = routesText(listeners, winners);
   return {
     namespace,
     name: serviceName(gateway),
@@ -66,6 +73,7 @@ export function desiredService(
       ...(asked.length > 1 && { [METALLB_ANNOTATION]: asked.join(",") }),
       ...infrastructure.annotations,
       ...(given.length > 0 && { [INFRASTRUCTURE_ANNOTATION]: given.join(",") }),
+      ...(routes !== "" && { [GATEWAY_ROUTES]: routes }),
     },
     ports: listeners.map((one) => ({
       name: shortName(one.name),
@@ -75,6 +83,18 @@ export function desiredService(
     loadBalancerIP: asked.length === 1 ? (asked[0] ?? "") : "",
     ...(family !== undefined && families.size === 1 && { family }),
   };
+}
+
+/** Characters of the annotation, which is for readers: ports beyond name no route. */
+const MOST_ROUTES = 4_096;
+
+function routesText(listeners: readonly Listener[], winners: ReadonlyMap<string, Route | undefined>): string {
+  return listeners.reduce((text, { name }) => {
+    const route = winners.get(name);
+    if (route === undefined) return text;
+    const one = `${text === "" ? "" : ","}${shortName(name)}=${route.namespace}/${route.name}`;
+    return text.length + one.length > MOST_ROUTES ? text : text + one;
+  }, "");
 }
 
 /** In their canonical form. */
@@ -171,7 +191,7 @@ function labelValue(text: string): string {
 /** Annotations of ours that it is no longer to have. */
 function staleAnnotations(there: Readonly<Record<string, string>>, { annotations }: DesiredService): readonly string[] {
   const given = there[INFRASTRUCTURE_ANNOTATION]?.split(",") ?? [];
-  const ours = [...given, INFRASTRUCTURE_ANNOTATION, METALLB_ANNOTATION];
+  const ours = [...given, INFRASTRUCTURE_ANNOTATION, METALLB_ANNOTATION, GATEWAY_ROUTES];
   return ours.filter((key) => Object.hasOwn(there, key) && !Object.hasOwn(annotations, key));
 }
 

@@ -25,6 +25,8 @@ export interface Destination {
   readonly protocol: string;
   /** The Gateway that the Service belongs to; absent: none, or no service was looked up. */
   readonly gateway?: string;
+  /** The Gateway's route that serves the port; absent: none is known. */
+  readonly route?: string;
 }
 
 const TO = /^(?:\[([^\]]+)\]|([^:/]+))(?::(\d+))?(?:\/([a-z0-9-]+))?$/i;
@@ -161,16 +163,24 @@ export function serviceDestination(
   const [first] = found;
   const service = first && planned.state.service(first.service);
   if (first === undefined || service === undefined) return undefined;
-  const gateway = service.gateway === undefined ? undefined : { gateway: service.gateway };
-  if (target.kind === "nodePort") return { ...atNode(planned, service, target, text), ...gateway };
+  if (target.kind === "nodePort") {
+    const served = service.ports.find((one) => one.nodePort === target.port && one.protocol === target.protocol);
+    return { ...atNode(planned, service, target, text), ...ownerOf(service, served) };
+  }
   if (found.length > 1) {
     const names = found.map((one) => one.service).join(", ");
     throw new CommandFailure(`--to=${text}: that is an address of ${names}: name one of them, or a port`);
   }
-  const { port, protocol } = onlyPort(service, first.port, text);
+  const spec = onlyPort(service, first.port, text);
+  const { port, protocol } = spec;
   const [clusterIP = ""] = service.clusterIPs;
   const isOwn = target.kind === "host" && addressesOf(service).includes(target.address);
-  return { ...destinationAt(isOwn ? target.address : clusterIP, port, protocol), ...gateway };
+  return { ...destinationAt(isOwn ? target.address : clusterIP, port, protocol), ...ownerOf(service, spec) };
+}
+
+function ownerOf({ gateway }: Service, port: ServicePortSpec | undefined): Pick<Destination, "gateway" | "route"> {
+  const route = port?.route;
+  return { ...(gateway !== undefined && { gateway }), ...(route !== undefined && { route }) };
 }
 
 function atNode(

@@ -11,6 +11,8 @@ export interface Answer {
   readonly packet: Packet;
   /** The Gateway whose Service the packet goes to. */
   readonly gateway?: string;
+  /** The route that serves the port there. */
+  readonly route?: string;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
   /** Whether the kernel was asked for routes. */
@@ -23,7 +25,7 @@ const NOT_ASKED =
 
 /** @param lines whether the rules come from a text whose lines are worth naming */
 export function answerText(
-  { packet, gateway, exploration, connections, routes }: Answer,
+  { packet, gateway, route, exploration, connections, routes }: Answer,
   rules: SavedRules,
   lines: boolean,
   style: Style,
@@ -36,7 +38,7 @@ export function answerText(
   );
   return [
     `${packetText(packet)}\n`,
-    gateway === undefined ? "" : `to Gateway ${gateway}; its routes: fairlead explain gateway ${gateway}\n`,
+    gateway === undefined ? "" : `to ${ownerText(gateway, route)}; its routes: fairlead explain gateway ${gateway}\n`,
     knownText(connections),
     ...ways,
     ...open,
@@ -123,7 +125,11 @@ function percent(share: number): string {
   return `${Number((share * 100).toFixed(2))} %`;
 }
 
-export function answerData({ packet, gateway, exploration, connections, routes }: Answer, rules: RuleSet) {
+function ownerText(gateway: string, route: string | undefined): string {
+  return `Gateway ${gateway}${route === undefined ? "" : `, ${route}`}`;
+}
+
+export function answerData({ packet, gateway, route, exploration, connections, routes }: Answer, rules: RuleSet) {
   const visit = (of: Visit) => {
     const { hook, table, chain, index } = of;
     const state = "nft" in of ? undefined : rules.get(of.table)?.chains.get(chain);
@@ -134,6 +140,7 @@ export function answerData({ packet, gateway, exploration, connections, routes }
   return {
     packet,
     ...(gateway !== undefined && { gateway }),
+    ...(route !== undefined && { route }),
     routes,
     connections,
     outcomes: exploration.outcomes.map(({ visits, assumed = [], ...outcome }) => ({

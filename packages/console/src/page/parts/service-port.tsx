@@ -16,12 +16,13 @@ export function ServicePort({
   readonly service: string;
   readonly node: string;
 }) {
-  const { name, protocol, frontends, fastPath, lost, endpoints } = port;
+  const { name, protocol, route, frontends, fastPath, lost, endpoints } = port;
   return (
     <>
       <h3>
         {protocol} {name === "" ? "" : `port ${name}`}
       </h3>
+      {route !== undefined && <p class="quiet">{`Served by ${route}`}</p>}
       {fastPath && <p class="quiet">{`Fast path: ${fastPath.used ? "" : "no, "}${fastPath.why}`}</p>}
       <Scroll label={`The way to ${service} ${name}`}>
         <WayPicture port={port} service={service} node={node} />
