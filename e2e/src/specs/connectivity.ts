@@ -18,7 +18,7 @@ import {
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
-import { ONE_IS_AN_ANSWER } from "./operator.ts";
+import { KUBE_PROXY, lackingKubeProxy, ONE_IS_AN_ANSWER } from "./operator.ts";
 import { NAME } from "./secondary.ts";
 import { able, createService, each, type Figures, needs, onlyIn, type Scene, type Spec } from "./spec.ts";
 
@@ -38,17 +38,14 @@ const withFairlead: Spec = {
   },
 };
 
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
-
 const withKubeProxy: Spec = {
   ...COMMON,
   name: "fairlead connectivity: every case is as it should be with kube-proxy",
-  unfit: (shape: ClusterShape) =>
-    needs("kubelet")(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
+  unfit: (shape: ClusterShape) => needs("kubelet")(shape) ?? lackingKubeProxy(shape),
   run: async (scene) => {
     const { mode } = scene.cluster;
     scene.later(() => each(scene, async ({ agent }) => agent.swap?.({ mode })));
-    await each(scene, async ({ agent }) => agent.swap?.({ mode, kubeProxy }));
+    await each(scene, async ({ agent }) => agent.swap?.({ mode, kubeProxy: KUBE_PROXY }));
     return expectGreen(scene, await openConnectivity(scene));
   },
 };

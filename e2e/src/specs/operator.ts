@@ -150,11 +150,12 @@ async function behindFront({ cluster, later }: Scene): Promise<string> {
   return file;
 }
 
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
+/** The program of the real kube-proxy; "": none is given. */
+export const { FAIRLEAD_KUBE_PROXY: KUBE_PROXY = "" } = process.env;
 
 /** For `Spec.unfit`: a cluster with kubelets has kube-proxy's image, others its program. */
 export function lackingKubeProxy({ provider }: ClusterShape): string | undefined {
-  return kubeProxy === "" && provider === "netns" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined;
+  return KUBE_PROXY === "" && provider === "netns" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined;
 }
 
 /** Does something with kube-proxy on every node, in the mode of the cluster. Afterwards Fairlead is there again. */
@@ -165,6 +166,6 @@ export async function withKubeProxy<T>(scene: Scene, act: (scene: Scene) => Prom
     else await kubernetes.giveProxies(new Map(nodes.map(({ name }) => [name, proxy])));
   };
   scene.later(() => give({ mode }));
-  await give({ mode, kubeProxy });
+  await give({ mode, kubeProxy: KUBE_PROXY });
   return act(scene);
 }

@@ -21,6 +21,7 @@ import { parse } from "yaml";
 import { expectAnswers, expectRefused } from "./expect.ts";
 import { openStage, PORTS, startTraffic, type TrafficFlow, withoutFailure } from "./faults/stage.ts";
 import { expectNoTrace } from "./multi-cni/untouched.ts";
+import { KUBE_PROXY, lackingKubeProxy } from "./operator.ts";
 import { able, each, type Figures, needs, type Scene, type ServiceHandle, type Spec } from "./spec.ts";
 
 const ROLES = new URL("../../../deploy/overlays/controller/", import.meta.url);
@@ -190,18 +191,15 @@ export const secondaryBridge: Spec = {
   run: async (scene) => underLoad(scene, await open(scene, "bridge")),
 };
 
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
-
 export const secondaryAlongsideKubeProxy: Spec = {
   ...COMMON,
   name: "alongside kube-proxy a Service leads to pods' second interfaces: the same under load",
   suite: "swap",
-  unfit: (shape) =>
-    unfit(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
+  unfit: (shape) => unfit(shape) ?? lackingKubeProxy(shape),
   run: async (scene) => {
     const { mode } = scene.cluster;
     scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
-    await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy }));
+    await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy: KUBE_PROXY }));
     return underLoad(scene, await open(scene, "macvlan"));
   },
 };

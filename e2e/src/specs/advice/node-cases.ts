@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import type { ClusterNode } from "@fairlead/lab/provider/cluster";
 import { until } from "../expect.ts";
-import { configFlag } from "../operator.ts";
+import { configFlag, KUBE_PROXY } from "../operator.ts";
 import { able } from "../spec.ts";
 import { type AdviceCase, type AdviceCases, type Bench, fullyGiven, given, printed, runPrinted } from "./bench.ts";
 
@@ -218,11 +218,10 @@ export const proxyCases = {
     what: "two proxies run",
     make: async (bench, later) => {
       const { node, proxy, kubeconfig } = bench;
-      const { FAIRLEAD_KUBE_PROXY: program = "" } = process.env;
       const ports = ["--metrics-bind-address=127.0.0.1:10259", "--healthz-bind-address=127.0.0.1:10266"];
       const flags = [`--kubeconfig=${kubeconfig}`, `--hostname-override=${node.name}`, `--proxy-mode=${proxy.mode}`];
       const limits = ["--conntrack-max-per-core=0", "--conntrack-min=0"];
-      const second = await able(node.startScript)(RUN_PROGRAM, [program, ...flags, ...ports, ...limits]);
+      const second = await able(node.startScript)(RUN_PROGRAM, [KUBE_PROXY, ...flags, ...ports, ...limits]);
       later(() => second.stop());
       seconds.set(bench, () => second.stop());
     },

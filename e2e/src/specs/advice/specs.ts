@@ -1,12 +1,11 @@
 import type { AdviceName, Diagnosis } from "@fairlead/inspect";
 import type { NodeProxy } from "@fairlead/lab/provider/cluster";
 import { openStage } from "../faults/stage.ts";
+import { KUBE_PROXY, lackingKubeProxy } from "../operator.ts";
 import { able, type Figures, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
 import { type AdviceCase, type Bench, followAdvice, fullyGiven, openBench, printed, textOf } from "./bench.ts";
 import { accessCases, networkCases } from "./cluster-cases.ts";
 import { kernelCases, proxyCases } from "./node-cases.ts";
-
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
 const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "byItself" | "unfit"> = {
   suite: "faults",
@@ -15,7 +14,7 @@ const COMMON: Pick<Spec, "suite" | "about" | "eachFamily" | "byItself" | "unfit"
   unfit: (shape) =>
     onlyIn(["iptables", "nftables"], "doctor's advice is followed in iptables and nftables mode")(shape) ??
     needs("attack", "agents have to be processes of this machine")(shape) ??
-    (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
+    lackingKubeProxy(shape),
 };
 
 const followed: Spec = {
@@ -27,7 +26,7 @@ const followed: Spec = {
 const followedAlongsideKubeProxy: Spec = {
   ...COMMON,
   name: "doctor: each advice is followed to the letter, alongside kube-proxy, without a failed request",
-  run: (scene, { mode }) => followAll(scene, { mode, kubeProxy }),
+  run: (scene, { mode }) => followAll(scene, { mode, kubeProxy: KUBE_PROXY }),
 };
 
 /** Nothing on a node that is well is to be changed. */
@@ -38,7 +37,7 @@ const healthy: Spec = {
     const swap = able(scene.nodes[1].agent.swap);
     scene.later(() => swap({ mode: own }));
     const seen = new Set<string>();
-    const proxies = ["iptables", "nftables"].flatMap((mode) => [{ mode }, { mode, kubeProxy }]);
+    const proxies = ["iptables", "nftables"].flatMap((mode) => [{ mode }, { mode, kubeProxy: KUBE_PROXY }]);
     for (const proxy of [...proxies, { mode: "userspace" }]) {
       await swap(proxy);
       for (const one of await saidOf(await openBench(scene, proxy))) seen.add(one.adviceName ?? "");

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectNoAlarm, expectUntouched, requireLogged } from "../expect.ts";
 import { needsExcluded, openOwners } from "../multi-cni/untouched.ts";
+import { KUBE_PROXY, lackingKubeProxy } from "../operator.ts";
 import { able, needs, onlyIn, type Scene, type Spec } from "../spec.ts";
 import {
   each,
@@ -163,15 +164,12 @@ function needsProcesses({ provider }: ClusterShape): string | undefined {
   return provider === "netns" ? undefined : "needs agents that are processes of the test ground";
 }
 
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
-
 const withKubeProxy: Spec = {
   ...swap("Fairlead, kube-proxy and Fairlead again in the same mode, without a failed request", (mode) => [
-    ["kube-proxy", { mode, kubeProxy }],
+    ["kube-proxy", { mode, kubeProxy: KUBE_PROXY }],
     ["Fairlead", { mode }],
   ]),
-  unfit: (shape) =>
-    needsProcesses(shape) ?? (kubeProxy === "" ? "needs kube-proxy's program in FAIRLEAD_KUBE_PROXY" : undefined),
+  unfit: (shape) => needsProcesses(shape) ?? lackingKubeProxy(shape),
 };
 
 function betweenModes(own: string): Spec {

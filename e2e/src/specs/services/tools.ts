@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
 import { readConsole } from "@fairlead/lab/tools/page-reader";
-import { type Operator, openOperator, openTool } from "../operator.ts";
+import { KUBE_PROXY, type Operator, openOperator, openTool } from "../operator.ts";
 import { able, needs, notIn, onlyIn, type Scene, type Spec } from "../spec.ts";
 
 const PORTS = [{ port: 80 }];
@@ -150,13 +150,11 @@ function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eac
   };
 }
 
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
-
 const NFTABLES: NodeProxy = { mode: "nftables" };
 
 function roundsFor(nodes: number, provider: ClusterShape["provider"]): readonly (readonly NodeProxy[])[] {
   // A cluster with kubelets has its image.
-  const program = kubeProxy === "" && provider !== "netns" ? "kube-proxy" : kubeProxy;
+  const program = KUBE_PROXY === "" && provider !== "netns" ? "kube-proxy" : KUBE_PROXY;
   const upstream = ["iptables", "nftables"].map((mode): NodeProxy => ({ mode, kubeProxy: program }));
   const all = [IPTABLES, NFTABLES, ...(program === "" ? [] : upstream)];
   return Array.from({ length: Math.ceil(all.length / nodes) }, (_, at) => all.slice(at * nodes, (at + 1) * nodes));

@@ -1,6 +1,7 @@
 import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, type Target } from "../../expect.ts";
 import { excludedNetwork, needsOwnLoadBalancer } from "../../multi-cni/untouched.ts";
+import { KUBE_PROXY } from "../../operator.ts";
 import { able, each, type Figures, needs, notIn, onlyIPv4, type Scene, type Spec } from "../../spec.ts";
 import { describeAndLearn, openClusterDNS } from "./bystanders.ts";
 
@@ -20,8 +21,6 @@ export const everyAnswer: Spec = {
     return { ...fairleadLines(cells), ...(await askKubeProxy(scene, cells)) };
   },
 };
-
-const { FAIRLEAD_KUBE_PROXY: kubeProxy = "" } = process.env;
 
 const REQUESTS = { count: 16, parallel: 8, timeoutMs: 3_000 } as const;
 
@@ -79,9 +78,9 @@ function fairleadLines(cells: readonly Cell[]): Figures {
 async function askKubeProxy(scene: Scene, cells: readonly Cell[]): Promise<Figures> {
   const { mode, networks } = scene.cluster;
   // It refuses several clusterCIDRs of a family.
-  if (kubeProxy === "" || networks.filter(({ excluded }) => !excluded).length > 1) return {};
+  if (KUBE_PROXY === "" || networks.filter(({ excluded }) => !excluded).length > 1) return {};
   scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
-  await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy }));
+  await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy: KUBE_PROXY }));
   const answers = new Map<Cell, string>();
   for (const cell of cells) answers.set(cell, await answerOf(cell));
   const named = Object.entries(lines(cells, answers)).map(([row, text]) => [`kube-proxy: ${row}`, text] as const);
