@@ -8,6 +8,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { RawObject } from "@fairlead/testkit";
 import { execa } from "execa";
 import { stringify } from "yaml";
+import { DIE_WITH_PARENT } from "./support/processes.ts";
 import { folderPrefix } from "./support/run-inventory.ts";
 
 export interface AgentProcess {
@@ -31,9 +32,6 @@ export interface AgentSettings {
   /** Alongside the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
-
-/** Also a `kill -9` of this process takes it down. */
-const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
 /** Starts the agent inside a namespace, or behind whatever else its prefix says. */
 export function startAgent(

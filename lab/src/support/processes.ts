@@ -113,8 +113,8 @@ interface DaemonSettings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Also a `kill -9` of this process takes them down. */
-const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
+/** Put before an argv: also a `kill -9` of the process that starts it takes it down. */
+export const DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
 const PATIENCE_MS = 3_000;
 

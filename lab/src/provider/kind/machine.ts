@@ -9,7 +9,7 @@ import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import * as versions from "../../../kind/versions.ts";
 import type { ProgramPaths, ProgramSet } from "../../control-plane/programs.ts";
 import { isThere } from "../../support/machine.ts";
-import { firstProcessIn, processId, startDaemon } from "../../support/processes.ts";
+import { DIE_WITH_PARENT, firstProcessIn, processId, startDaemon } from "../../support/processes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 /**
@@ -148,7 +148,7 @@ async function startDocker(namespace: NetworkNamespace, id: string, folder: stri
   ];
   const logFile = at("dockerd.log");
   const daemon = await startDaemon(namespace, { name: "dockerd", argv, logFile, env });
-  const runner = createRunner({ prefix: [...namespace.argvPrefix, "env", ...assignments(env)], timeoutMs: 120_000 });
+  const runner = machineRunner(namespace, env);
   const ended = daemon.ended.then((how) => {
     throw new Error(`${how}; see ${logFile}`);
   });
@@ -159,6 +159,15 @@ async function startDocker(namespace: NetworkNamespace, id: string, folder: stri
     );
   await Promise.race([waitUntil("an answer of dockerd", READY_MS, answers), ended]);
   return runner;
+}
+
+/** Runs programs inside. nsenter waits for them in a process of its own, and that is what a canceled run kills. */
+export function machineRunner(
+  { argvPrefix }: Pick<NetworkNamespace, "argvPrefix">,
+  env: Readonly<Record<string, string>> = {},
+): Runner {
+  const prefix = [...argvPrefix, ...DIE_WITH_PARENT, "env", ...assignments(env)];
+  return createRunner({ prefix, timeoutMs: 120_000 });
 }
 
 function assignments(env: Readonly<Record<string, string>>): readonly string[] {
