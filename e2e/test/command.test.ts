@@ -201,6 +201,9 @@ describe("down", () => {
 
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
+  const down = (cache = parent, ofMachine = async (): Promise<readonly string[]> => []) =>
+    takeDown(parent, cache, ofMachine);
+
   /** A run whose process is gone; another one has its number now: this one. */
   async function leftover(id: string): Promise<void> {
     const folder = join(parent, id);
@@ -212,12 +215,17 @@ describe("down", () => {
   }
 
   test("nothing there: says so", async () => {
-    expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
+    expect(await down()).toEqual(["nothing is left of earlier runs"]);
+  });
+
+  test("control groups of a run whose folder is gone are removed", async () => {
+    const removed = ["fairlead-e2e-run-old: its control groups removed"];
+    expect(await down(parent, async () => removed)).toEqual(removed);
   });
 
   test("a run at work is skipped", async () => {
     const folder = await openRunFolder(newRunId(), parent);
-    expect(await takeDown(parent, parent)).toEqual([expect.stringContaining("skipped")]);
+    expect(await down()).toEqual([expect.stringContaining("skipped")]);
     expect(await readdir(parent)).toEqual([folder.id]);
   });
 
@@ -227,7 +235,7 @@ describe("down", () => {
     const theirs = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
     const others = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: `${id}er` }, reject: false });
     const other = await processId(others.pid ?? 0);
-    expect(await takeDown(parent, parent)).toEqual([`${id}: removed, with 1 processes`]);
+    expect(await down()).toEqual([`${id}: removed, with 1 processes`]);
     expect((await theirs).signal).toBe("SIGKILL");
     expect(await isRunning(other)).toBe(true);
     expect(await readdir(parent)).toEqual([]);
@@ -239,13 +247,13 @@ describe("down", () => {
     const command = join(parent, await ownPrefix("fairlead-e2e"));
     await mkdir(command);
     const { id } = await openRunFolder(newRunId(), command);
-    expect(await takeDown(parent, parent)).toEqual([`${id}: at work (process ${process.pid}), skipped`]);
+    expect(await down()).toEqual([`${id}: at work (process ${process.pid}), skipped`]);
   });
 
   test("a folder that says nothing of its run is not touched", async () => {
     await mkdir(join(parent, "fairlead-e2e-run-strange"));
     await mkdir(join(parent, "other-program"));
-    expect(await takeDown(parent, parent)).toEqual(["nothing is left of earlier runs"]);
+    expect(await down()).toEqual(["nothing is left of earlier runs"]);
     expect((await readdir(parent)).sort()).toEqual(["fairlead-e2e-run-strange", "other-program"]);
   });
 
@@ -256,7 +264,7 @@ describe("down", () => {
     await mkdir(join(cache, "programs", `${await ownPrefix(".build")}-abc`));
     for (const name of ["e2e", "tests"]) await mkdir(join(parent, `fairlead-${name}-${gone}-abc`));
     await mkdir(join(parent, `${await ownPrefix("fairlead-e2e")}-abc`));
-    expect(new Set(await takeDown(parent, cache))).toEqual(
+    expect(new Set(await down(cache))).toEqual(
       new Set(
         [`fairlead-e2e-${gone}-abc`, `fairlead-tests-${gone}-abc`, `.build-${gone}-abc`].map(
           (name) => `${name}: removed`,

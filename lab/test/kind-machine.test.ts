@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { raiseLimit, weighRun } from "../src/provider/kind/machine.ts";
+import { raiseLimit, takeBack, weighRun } from "../src/provider/kind/machine.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -34,6 +34,18 @@ test("what a killed run left is set back by the next one", async () => {
   await lower();
   expect(await now()).toBe(128);
   expect(await readdir(folder)).toEqual(["limit"]);
+});
+
+test("what killed runs left is taken back: the limit, and groups without a process", async () => {
+  await raiseLimit(limit(), GONE);
+  await mkdir(join(folder, "cpu/run-killed/docker"), { recursive: true });
+  await mkdir(join(folder, "run-alive/run"), { recursive: true });
+  await writeFile(join(folder, "run-alive/run/cgroup.procs"), `${ONE}\n`);
+  const lines = ["run-killed: its control groups removed", "limit: as before"];
+  expect(await takeBack("run-", folder, limit())).toEqual(lines);
+  expect(await now()).toBe(128);
+  expect((await readdir(folder)).sort()).toEqual(["cpu", "limit", "run-alive"]);
+  expect(await readdir(join(folder, "cpu"))).toEqual([]);
 });
 
 test("a limit that is high enough stays as it is", async () => {

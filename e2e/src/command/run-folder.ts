@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { cacheFolder } from "@fairlead/lab/control-plane/programs";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
-import { removeGroups } from "@fairlead/lab/provider/kind/machine";
+import { removeGroups, takeBack } from "@fairlead/lab/provider/kind/machine";
 import { isRunning, type ProcessId, processesWith, processId, signal } from "@fairlead/lab/support/processes";
 import {
   ownedFolders,
@@ -80,9 +80,14 @@ export async function keepRunning({ tour }: Cluster, folder: RunFolder, signal: 
  *
  * @param temporary where runs and tests have their folders
  * @param cache where programs are built
+ * @param ofMachine takes back what is on the machine itself of runs whose folders are gone, and says so
  * @returns what was done, a line each
  */
-export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): Promise<readonly string[]> {
+export async function takeDown(
+  temporary = tmpdir(),
+  cache = cacheFolder(""),
+  ofMachine = () => takeBack(PREFIX),
+): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const parent of [temporary, ...(await ownedFolders(temporary))]) {
     for (const record of await runRecords(parent)) lines.push(await end(record));
@@ -91,6 +96,7 @@ export async function takeDown(temporary = tmpdir(), cache = cacheFolder("")): P
   for (const parent of [temporary, ...builds]) {
     lines.push(...(await removeAbandoned(parent)).map((path) => `${basename(path)}: removed`));
   }
+  lines.push(...(await ofMachine()));
   return lines.length === 0 ? ["nothing is left of earlier runs"] : lines;
 }
 

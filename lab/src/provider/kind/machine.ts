@@ -1,8 +1,8 @@
 /** What a cluster of kind has on this machine: groups, containers and their networks. */
 
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { glob, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
@@ -82,9 +82,9 @@ export async function weighRun(id: string, groups = GROUPS, placement?: string):
 }
 
 /** The control groups that the containers of a run had: no process is in them anymore. */
-export async function removeGroups(id: string): Promise<void> {
-  const hierarchies = await readdir(GROUPS).catch(() => []);
-  const roots = ["", ...hierarchies].map((hierarchy) => join(GROUPS, hierarchy, id));
+export async function removeGroups(id: string, groups = GROUPS): Promise<void> {
+  const hierarchies = await readdir(groups).catch(() => []);
+  const roots = ["", ...hierarchies].map((hierarchy) => join(groups, hierarchy, id));
   for (const root of roots) await removeGroup(root);
 }
 
@@ -175,6 +175,29 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
 }
 
 /** From the leaves up: a group that is removed has no other below it. The files in it go by themselves. */
+/**
+ * Takes back what runs have left that were killed, in whose groups is no process.
+ *
+ * @param prefix of runs' ids
+ * @returns what was done, a line each
+ */
+export async function takeBack(prefix: string, groups = GROUPS, limit = INOTIFY): Promise<readonly string[]> {
+  const hierarchies = await readdir(groups).catch(() => []);
+  const names = await Promise.all(["", ...hierarchies].map((one) => readdir(join(groups, one)).catch(() => [])));
+  const ids = [...new Set(names.flat())].filter((name) => name.startsWith(prefix));
+  const empty = await Promise.all(ids.map(async (id) => ((await hasProcess(groups, id)) ? [] : [id])));
+  for (const id of empty.flat()) await removeGroups(id, groups);
+  const lines = empty.flat().map((id) => `${id}: its control groups removed`);
+  return (await lowerLimit(limit)) ? [...lines, `${basename(limit.file)}: as before`] : lines;
+}
+
+async function hasProcess(groups: string, id: string): Promise<boolean> {
+  for await (const file of glob([`${id}/**/cgroup.procs`, `*/${id}/**/cgroup.procs`], { cwd: groups })) {
+    if ((await readFile(join(groups, file), "utf8").catch(() => "")) !== "") return true;
+  }
+  return false;
+}
+
 async function removeGroup(path: string): Promise<void> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return;
@@ -205,14 +228,10 @@ const BEFORE = "before";
  * @param run number of its process; a run whose process is gone holds nothing
  * @returns what sets it back, once no other run needs it
  */
-export async function raiseLimit({ file, enough, holders }: SharedLimit, run: number): Promise<() => Promise<void>> {
+export async function raiseLimit(limit: SharedLimit, run: number): Promise<() => Promise<void>> {
+  const { file, enough, holders } = limit;
   const found = (await readFile(file, "utf8")).trim();
   const own = join(holders, String(run));
-  const others = async () => {
-    const runs = (await readdir(holders).catch(() => [])).filter((name) => name !== BEFORE && name !== String(run));
-    const there = await Promise.all(runs.map((name) => processId(Number(name)).then(Boolean, () => false)));
-    return there.some(Boolean);
-  };
   // A folder that a killed run left says what the limit was before it.
   const isRaised = await readdir(holders).then(Boolean, () => false);
   if (Number(found) >= enough && !isRaised) return async () => {};
@@ -222,10 +241,19 @@ export async function raiseLimit({ file, enough, holders }: SharedLimit, run: nu
   await writeFile(file, String(enough));
   return async () => {
     await rm(own, { force: true });
-    if (await others()) return;
-    await writeFile(file, await readFile(join(holders, BEFORE), "utf8"));
-    await rm(holders, { recursive: true });
+    await lowerLimit(limit);
   };
+}
+
+/** Sets it back where no run needs it that is there. @returns whether it was raised */
+async function lowerLimit({ file, holders }: SharedLimit): Promise<boolean> {
+  const before = await readFile(join(holders, BEFORE), "utf8").catch(() => undefined);
+  const runs = (await readdir(holders).catch(() => [])).filter((name) => name !== BEFORE);
+  const there = await Promise.all(runs.map((name) => processId(Number(name)).then(Boolean, () => false)));
+  if (before === undefined || there.some(Boolean)) return false;
+  await writeFile(file, before);
+  await rm(holders, { recursive: true });
+  return true;
 }
 
 /** Short and another one whenever what is pinned changes: a part of names in the cache. */
