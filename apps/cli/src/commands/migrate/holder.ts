@@ -128,12 +128,16 @@ function stateHere({ pid, start, namespace, boot }: ProcessMark): "runs" | "gone
   return startOf(pid) === start ? "runs" : "gone";
 }
 
+/** A process that has ended and that its parent has not asked for: where nothing does, it stays. */
+const ZOMBIE = "Z";
+
 /** Undefined: there is no such process. */
 function startOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name of the program stands in parentheses and may have any character in it, spaces and parentheses too.
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === ZOMBIE ? undefined : Number(fields[19]);
   } catch {
     return undefined;
   }
