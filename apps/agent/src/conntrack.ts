@@ -34,7 +34,7 @@ interface ConntrackFollowerParts {
   readonly lookup: (family: IPFamily) => FrontendLookup;
   /** The node's own addresses, as far as they are known now. Default: they are not. */
   readonly nodeAddresses?: () => readonly string[];
-  /** Absent: TCP is left alone. */
+  /** Absent: TCP entries stay. */
   readonly resets?: Resets | undefined;
   readonly metrics: ConntrackMetrics;
   readonly clock: Clock;
@@ -54,22 +54,25 @@ export function conntrackFollower(parts: ConntrackFollowerParts): SyncFollower {
     if (needs === undefined || unusable) return;
     const start = parts.clock.monotonic();
     try {
-      told(family, await cleanConntrack(parts.conntrack, parts.lookup(family), needs, parts.nodeAddresses?.()));
+      reportDeleted(
+        family,
+        await cleanConntrack(parts.conntrack, parts.lookup(family), needs, parts.nodeAddresses?.()),
+      );
     } catch (error) {
       unusable = error instanceof CommandError && error.reason === "not-found";
-      report(family, error);
+      reportFailure(family, error);
     }
     parts.metrics.duration.observe({ ip_family: family }, (parts.clock.monotonic() - start) / 1000);
   }
 
-  function told(family: IPFamily, deleted: ReadonlyMap<Protocol, number>): void {
+  function reportDeleted(family: IPFamily, deleted: ReadonlyMap<Protocol, number>): void {
     const entries = [...deleted.values()].reduce((sum, count) => sum + count, 0);
     parts.metrics.deleted.inc({ ip_family: family }, entries);
     parts.metrics.deletedTCP?.inc({ ip_family: family }, deleted.get("TCP") ?? 0);
     if (entries > 0) parts.log.verbose(2, "Deleted stale conntrack entries", { ipFamily: family, entries });
   }
 
-  function report(family: IPFamily, error: unknown): void {
+  function reportFailure(family: IPFamily, error: unknown): void {
     const message = "Failed to delete stale conntrack entries; UDP clients stay on removed endpoints until they pause";
     const hint = unusable ? { hint: "install conntrack (apt-get install conntrack)" } : {};
     parts.log.warn(message, { ipFamily: family, error: errorChainText(error), ...hint });
@@ -147,7 +150,7 @@ export class CleaningQueue {
   #gone: GoneEndpoint[] = [];
   readonly #resets: Resets | undefined;
 
-  /** @param resets absent: TCP is left alone */
+  /** @param resets absent: TCP entries stay */
   constructor(family: IPFamily, resets?: Resets) {
     this.#family = family;
     this.#resets = resets;

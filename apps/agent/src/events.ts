@@ -41,10 +41,10 @@ function objectsRefused(family: IPFamily, first: string, more: number): NodeEven
  */
 export function problemEvents(events: Pick<NodeEvents, "report">): (problems: readonly Problem[]) => void {
   return (problems) => {
-    const told = problems.filter(({ field, effect }) =>
+    const notable = problems.filter(({ field, effect }) =>
       effect === undefined ? field === "metadata.annotations" : effect !== "note",
     );
-    for (const [service, own] of Map.groupBy(told, serviceOfProblem)) {
+    for (const [service, own] of Map.groupBy(notable, serviceOfProblem)) {
       const [first] = [...own].sort((a, b) => rank(a) - rank(b));
       if (service === undefined || first === undefined) continue;
       const [namespace = "", name = ""] = service.split("/");

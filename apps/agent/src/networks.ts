@@ -34,7 +34,7 @@ export function liveNetworks(
   metrics: NetworkMetrics | undefined,
   known: KnownKeeper,
 ): LiveNetworks {
-  let told: readonly SourceReport[] = [];
+  let reported: readonly SourceReport[] = [];
   return new LiveNetworks({
     setup,
     state,
@@ -45,8 +45,8 @@ export function liveNetworks(
     keep: (read) => known.keep(read),
     onDecided({ conflicts }, update) {
       metrics?.set(conflicts, update);
-      writeLogEntries(logEntriesOf(told, update), log, (event) => void events?.report(event));
-      told = update.sources;
+      writeLogEntries(logEntriesOf(reported, update), log, (event) => void events?.report(event));
+      reported = update.sources;
     },
   });
 }

@@ -133,14 +133,14 @@ export async function loadMemory(path: string | undefined, scope: MemoryScope, l
 /** Writes alongside the file and renames, so that a reader sees the old text or the new one, never a part. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const beside = `${path}.${process.pid}.tmp`;
+  const temporary = `${path}.${process.pid}.tmp`;
   try {
     // The leftover of a killed agent, or another program's file.
-    await rm(beside, { force: true });
-    await writeFile(beside, text, { mode: 0o600, flag: "wx" });
-    await rename(beside, path);
+    await rm(temporary, { force: true });
+    await writeFile(temporary, text, { mode: 0o600, flag: "wx" });
+    await rename(temporary, path);
   } catch (error) {
-    await rm(beside, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   }
 }

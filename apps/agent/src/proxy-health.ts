@@ -150,7 +150,7 @@ export function healthApp(sources: HealthSources): App {
   });
 }
 
-/** Tells the proxy's health which changes have reached the kernel. */
+/** Reports to the proxy's health which changes have reached the kernel. */
 export function healthFollower(
   health: ProxyHealth,
   families: readonly Parameters<ProxyHealth["taken"]>[0][],

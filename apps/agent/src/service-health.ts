@@ -12,7 +12,7 @@ interface HealthPortOptions {
   readonly app: (check: () => HealthCheck) => App;
   /** @param wasRefused an attempt before this one failed */
   readonly onOpened: (check: HealthCheck, at: HostPort, wasRefused: boolean) => void;
-  /** Told when an address cannot be bound, and again only when the reason is another one. */
+  /** Called when an address cannot be bound, and again only when the reason changes. */
   readonly onRefused: (check: HealthCheck, at: HostPort, error: unknown) => void;
 }
 

@@ -96,7 +96,7 @@ describe("an agent", () => {
     expect([...one.nat(), ...one.filter()].join("\n")).not.toMatch(/10\.96\.(67\.75|95\.98)|KUBE-SVC|KUBE-SEP/);
   });
 
-  test("after a failed sync it converges, with the back-off of that family alone", async () => {
+  test("after a failed sync it converges, with the back-off of only that family", async () => {
     const one = await serving([web, slice("web", "10.144.0.1")], { families: ["IPv4", "IPv6"] });
     const fail = { kind: "fail", exitCode: 4, stderr: "boom" } as const;
     const stopFailing = one.faults.IPv6.onCall(() => fail);

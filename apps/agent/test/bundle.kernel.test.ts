@@ -64,7 +64,7 @@ onBundleNode("clients and descriptors", ({ dir, inside, manifest }) => {
 
   const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 0 }));
 
-  /** Whoever stops reading ends it. */
+  /** It ends when the reader stops. */
   function limitedTo(files: number, flags: readonly string[]) {
     const script = `cd "$1" && shift && ulimit -n ${files} && exec "$@" 2>&1`;
     return stream("sh", "-c", script, "sh", dir(), process.execPath, BUNDLE, ...flags);
@@ -305,7 +305,7 @@ const GOLDEN_FLAGS = [
 ];
 
 describe.skipIf(reason !== undefined)(
-  `the bundle beside kube-proxy${reason === undefined ? "" : ` (${reason})`}`,
+  `the bundle next to kube-proxy${reason === undefined ? "" : ` (${reason})`}`,
   () => {
     test.concurrent.for(["nft", "legacy"] as const)(
       "every golden scenario, one after the other, %s",
@@ -313,7 +313,7 @@ describe.skipIf(reason !== undefined)(
         await using namespace = await createNamespace();
         const inside = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
         for (const args of INTERFACES) await inside.run(["ip", ...args]);
-        // kubelet's chain tells which variant the node has.
+        // kubelet's chain shows which variant the node has.
         await inside.run([`iptables-${variant}`, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
         const dir = await mkdtemp(join(tmpdir(), "fairlead-golden-"));
         const manifests = join(dir, "manifests");

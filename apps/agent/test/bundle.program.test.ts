@@ -123,7 +123,7 @@ function kubeconfigOf(cluster: object, user: object): string {
   });
 }
 
-// Node's inspector runs whatever it is told by anybody who reaches 127.0.0.1: never in this process.
+// Node's inspector runs the code of any client that reaches 127.0.0.1: never in this process.
 
 /** Sockets of a process that listen, by their inodes. */
 async function listening(pid: number): Promise<readonly string[]> {
@@ -150,7 +150,7 @@ test.each([
     if (line.startsWith("SERVICE") && before.length === 0) {
       before = await listening(pid);
       process.kill(pid, "SIGUSR1");
-      // It goes on, and has had the signal when it tells of what came after it.
+      // It goes on, and has had the signal when it reports what came after it.
       await writeFile(join(dir, "web.json"), JSON.stringify(WEB));
     }
     if (!line.startsWith("default/web")) continue;

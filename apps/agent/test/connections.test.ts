@@ -69,7 +69,7 @@ describe("what is counted", () => {
     ]);
   });
 
-  test("not what is over, what nobody translated, what no service has, nor a port's number on another address", async () => {
+  test("not what is over, what no proxy translated, what no service has, nor a port's number on another address", async () => {
     const { tracking, clock, read } = reading({ planner: planned("10.201.0.10") });
     tracking.connections = [
       tracked(HTTP, A, { state: "TIME_WAIT" }),
@@ -113,7 +113,7 @@ describe("what is counted", () => {
 });
 
 describe("what it costs", () => {
-  test("one reading for all who ask within five seconds, and none while nobody asks", async () => {
+  test("one reading for all requests within five seconds, and none without a request", async () => {
     const { tracking, clock, read } = reading();
     await clock.advance(60_000);
     expect(tracking.listings).toBe(0);
@@ -145,7 +145,7 @@ describe("what it costs", () => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  test("a service is told with all of its series or not at all; the log says once that some are not", async () => {
+  test("a service is reported with all of its series or not at all; the log says once that some are not", async () => {
     const { tracking, clock, log, read } = reading({ settings: { namespaces: "all", maxSeries: 2 } });
     tracking.connections = [
       tracked(["10.96.0.12", 80], B),
@@ -162,7 +162,7 @@ describe("what it costs", () => {
     ]);
   });
 
-  test("tracking that cannot be read is told once, until it could be", async () => {
+  test("tracking that cannot be read is reported once, until it could be", async () => {
     const { tracking, clock, log, read } = reading();
     const readLater = async () => {
       await clock.advance(6_000);

@@ -49,7 +49,7 @@ describe("what conntrack has to be cleaned of", () => {
     expect([...(queue.take()?.protocols ?? [])]).toEqual(["UDP"]);
   });
 
-  test("groups that another network has taken over, of its family alone", () => {
+  test("groups that another network has taken over, only of its family", () => {
     const queue = new CleaningQueue("IPv4");
     const released = group("UDP");
     queue.released([released, group("TCP"), group("UDP", "IPv6")]);
@@ -123,7 +123,7 @@ describe("cleaning", () => {
     expect(text).toContain('kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 2\n');
   });
 
-  test("a missing tool is told once, with how to get it", async () => {
+  test("a missing tool is reported once, with how to get it", async () => {
     const { one, log } = follower(false);
     for (let i = 0; i < 3; i++) await one.ran?.(run);
     expect(log.lines).toMatchObject([

@@ -94,7 +94,7 @@ test("a server that does not answer is no failure", async () => {
   expect(one.log.messages("verbose")).toHaveLength(1);
 });
 
-test("the third failure in a row is told, a success begins anew", () => {
+test("the third failure in a row is reported, a success begins anew", () => {
   const reported: string[] = [];
   const follower = eventFollower({ report: async ({ message }) => void reported.push(message) });
   const failure: FamilyOutcome = { kind: "failed", sync: "full", error: new Error("no"), milliseconds: 1, retryIn: 1 };
@@ -309,7 +309,7 @@ describe("ports that cannot be bound", () => {
     expect(serverNotListening("metrics", "in use")).toMatchObject({ reason: "FailedToStartMetricServer" });
   });
 
-  test("an agent tells of a Service's port that is in use, and of its own", async ({ signal }) => {
+  test("an agent reports a Service's port that is in use, and its own", async ({ signal }) => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const { port } = other.address;
     const reported: NodeEvent[] = [];
@@ -326,7 +326,7 @@ describe("ports that cannot be bound", () => {
     await other.close();
   });
 
-  test("with --bind-address-hard-fail its own ends it, and it tells before that", async ({ signal }) => {
+  test("with --bind-address-hard-fail its own ends it, and it reports that before", async ({ signal }) => {
     const other = await listen(routes({}), { host: "0.0.0.0", port: 0 });
     const reported: string[] = [];
     const report = async ({ reason }: NodeEvent) => void reported.push(reason);

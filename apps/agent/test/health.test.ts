@@ -21,7 +21,7 @@ describe("ProxyHealth", () => {
     expect(health.report().healthy).toBe(true);
   });
 
-  test("a change that no sync applied in time is unhealthy, in its family alone, until applied", async () => {
+  test("a change that no sync applied in time is unhealthy, only in its family, until applied", async () => {
     const { clock, health } = twoFamilies();
     health.queued("IPv6");
     await clock.advance(59_999);
@@ -176,7 +176,7 @@ describe("the health port", () => {
     expect((await ask(app, "/healthz")).status).toBe(200);
   });
 
-  test("a late change fails both and tells when the last sync was", async () => {
+  test("a late change fails both and says when the last sync was", async () => {
     const { app, clock, health } = port();
     health.queued("IPv4");
     await clock.advance(60_000);
@@ -272,7 +272,7 @@ describe("health-check node ports", () => {
     expect(moves).toEqual(["+0.0.0.0:30000", "-0.0.0.0:30000", "+0.0.0.0:30001", "-0.0.0.0:30001"]);
   });
 
-  test("node-port addresses that come and go leave the listeners of the others alone", async () => {
+  test("node-port addresses that come and go do not affect the listeners of the others", async () => {
     const { servers, moves } = listening();
     await servers.update(one(30_000), ["192.0.2.1", "192.0.2.2"]);
     await servers.update(one(30_000), ["192.0.2.0", "192.0.2.2", "192.0.2.3"]);
@@ -315,7 +315,7 @@ describe("health-check node ports", () => {
     expect(clock.pending.length).toBe(0);
   });
 
-  test("a port in use is told once, whatever the number of syncs, and again with another reason", async () => {
+  test("a port in use is reported once, whatever the number of syncs, and again with another reason", async () => {
     const { servers, reported, busy, clock } = listening("0.0.0.0:30000");
     for (let sync = 0; sync < 5; sync++) await servers.update(one(30_000), undefined);
     await clock.advance(600_000);

@@ -155,7 +155,7 @@ describe("intake", () => {
   }
 
   describe("of objects", () => {
-    test("a problem is told and counted once for an object, field and value, and again when it has changed", () => {
+    test("a problem is reported and counted once for an object, field and value, and again when it has changed", () => {
       const { give, log, counted } = intake();
       for (let i = 0; i < 3; i++) give(service("web", [{ port: 80 }, { name: "b", port: 70_000 }]));
       expect(counted).toHaveLength(1);
@@ -178,7 +178,7 @@ describe("intake", () => {
       expect(log.lines.at(-1)?.fields).toEqual({ kind: "Service", object: "default/web", more: counted.length - 10 });
     });
 
-    test("objects without a name are told once, however their lists alternate", () => {
+    test("objects without a name are reported once, however their lists alternate", () => {
       const { subscribed, log, counted } = intake();
       const labels = { "kubernetes.io/service-name": "web" };
       const nameless = (addressType: string) => ({ metadata: { namespace: "default", labels }, addressType });

@@ -79,7 +79,7 @@ test.each([
     { kind: "add-address", address: "10.96.95.98" },
     { gone: false, address: "10.96.95.98" },
   ],
-] as const)("%s by hand: told by the kernel, and repaired at once", async (_what, deed, change) => {
+] as const)("%s by hand: reported by the kernel, and repaired at once", async (_what, deed, change) => {
   const one = await serving();
   one.ipvs.links.meddle({ ...deed, device: DEVICE });
   one.addresses.notify(change);

@@ -46,7 +46,7 @@ describe("what nftables mode left", () => {
     ["the kernel says what there is", true, true],
     ["the kernel says nothing", false, true],
     ["there is no netlink, but nft", false, false],
-  ])("its tables are removed, nobody else's: %s", async (_, says, netlink) => {
+  ])("its tables are removed, and no other: %s", async (_, says, netlink) => {
     const { runner, open, deleted, isThere } = nft(...tables);
     const parts = { runner, open: netlink ? open : noNetlink, isThere: says ? isThere : async () => undefined };
     expect(await removeNftTables(parts, "kube-proxy")).toEqual(["table ip kube-proxy", "table ip6 kube-proxy"]);
@@ -66,7 +66,7 @@ describe("what nftables mode left", () => {
     ).toEqual([]);
   });
 
-  test("what else the kernel or nft says is told", async () => {
+  test("other errors of the kernel or nft are reported", async () => {
     const isThere = async () => true;
     const runner = new FakeRunner({ nft: () => ({ exitCode: 1, stderr: "Operation not permitted" }) });
     await expect(removeNftTables({ runner, open: noNetlink, isThere }, "kube-proxy")).rejects.toThrow(

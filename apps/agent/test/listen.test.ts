@@ -80,7 +80,7 @@ test("connections that cannot be accepted don't end the process", async () => {
 });
 
 describe("serving on an own address", () => {
-  test("a port in use is told and tried again until it is free", async ({ signal }) => {
+  test("a port in use is reported and tried again until it is free", async ({ signal }) => {
     const other = await listen(app, { host: LOOPBACK, port: 0 });
     const { clock, log, bind: bound } = options(other.address.port);
     const opening = bind(app, bound);
@@ -255,7 +255,7 @@ describe("http load", () => {
     expect(await flaky()).toBe("made");
   });
 
-  test("requests and answers of any size get through in pieces, and what is no request is told so", async ({
+  test("requests and answers of any size get through in pieces, and what is not a request gets an error", async ({
     signal,
   }) => {
     const big = "x".repeat(3_000_000);

@@ -64,7 +64,7 @@ describe("log", () => {
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(["at 1", "at 2"]);
   });
 
-  test("an error is told with its causes, each once", () => {
+  test("an error is logged with its causes, each once", () => {
     const inner = new Error("exit code 4: line 12 failed");
     expect(errorChainText(new Error("iptables-restore failed", { cause: inner }))).toBe(
       "iptables-restore failed: exit code 4: line 12 failed",

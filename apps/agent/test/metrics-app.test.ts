@@ -152,14 +152,14 @@ test("nothing where nothing is relayed, and nothing for those elsewhere", async 
   expect((await ask(appWith(table(1)), "/relays", { local: false })).status).toBe(403);
 });
 
-test("the event loop has its turns while many connections are told", async () => {
+test("the event loop has its turns while many connections are listed", async () => {
   const answer = await ask(appWith(table(10_000)), "/relays");
   let turns = 0;
-  let told = false;
+  let ended = false;
   const text = answer.text().finally(() => {
-    told = true;
+    ended = true;
   });
-  while (!told) {
+  while (!ended) {
     await new Promise(setImmediate);
     turns += 1;
   }
@@ -201,7 +201,7 @@ test("one CPU profile at a time, of a length that makes sense", async () => {
   expect((await ask(app, "/debug/pprof/profile")).status).toBe(200);
 });
 
-test("a CPU profile ends when nobody waits for it any more, and another can be taken", async () => {
+test("a CPU profile ends when no client waits for it any more, and another can be taken", async () => {
   const app = routes(profileRoutes(nodeProfiles()));
   const gone = new AbortController();
   const first = ask(app, "/debug/pprof/profile?seconds=300", { gone: gone.signal });

@@ -72,7 +72,7 @@ const documented = [
   ...["proxy_healthz_total", "proxy_livez_total"],
 ];
 
-test("what is held of learned networks is told, in services", async () => {
+test("what is held of learned networks is reported, in services", async () => {
   const { networks, text } = createMetrics(new ClusterState(), { learns: true });
   networks?.set([], { sources: [], changes: [], counts: new Map(), held: 5 });
   expect((await text()).text).toContain("\nfairlead_held_cidrs 5\n");
@@ -253,7 +253,7 @@ describe("connections of services as metrics", () => {
   };
   const samples = (metrics: string) => metrics.split("\n").filter((line) => /^fairlead_/.test(line));
 
-  test("names that nobody should have stay in their labels", async () => {
+  test("hostile names stay in their labels", async () => {
     const hostile = { namespace: 'a"} 1', service: "b\nfairlead_services 9", port: "\\", endpoint: "[::1]:1" };
     const metrics = await text(async () => ({ series: [{ ...hostile, connections: 3 }], leftOut: 4 }));
     expect(samples(metrics)).toEqual([
@@ -288,7 +288,7 @@ describe("connections of services as metrics", () => {
     },
   );
 
-  /** What a whole agent tells of connections with services: ours, of another namespace, and of another network. */
+  /** What a whole agent reports of connections with services: ours, of another namespace, and of another network. */
   async function scraped(signal: AbortSignal, mode: string, ...flags: string[]): Promise<readonly string[]> {
     const metricsPort = await freePort();
     const excluding = "--exclude-cluster-cidr=10.244.0.0/16";

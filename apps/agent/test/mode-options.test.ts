@@ -79,7 +79,7 @@ async function written(
   return held();
 }
 
-async function told(settings: DryRunOptions, planOf: (family: IPFamily) => ForwardingPlan) {
+async function predicted(settings: DryRunOptions, planOf: (family: IPFamily) => ForwardingPlan) {
   const { ipvs, nfacct, tables, nftables, held } = emptyNode(false);
   for (const name of COUNTERS) await nfacct.ensure(name);
   for (const family of IP_FAMILIES) {
@@ -116,7 +116,7 @@ test.each(MATRIX)(
   async ({ mode, lines, liberal }) => {
     const config = configured(mode, lines);
     const planOf = await plansOf(mode, config);
-    const expected = await told({ mode, config, counters: true, tcpBeLiberal: liberal }, planOf);
+    const expected = await predicted({ mode, config, counters: true, tcpBeLiberal: liberal }, planOf);
     expect(await written(mode, config, planOf, liberal)).toEqual(expected);
   },
 );

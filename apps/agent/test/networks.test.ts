@@ -155,7 +155,7 @@ describe("networks", () => {
       });
     });
 
-    test("what may not be read any more stays, with an Event; a wrong object is told once", async () => {
+    test("what may not be read any more stays, with an Event; a wrong object is reported once", async () => {
       const one = await learning();
       await one.source.state("Subnet", "forbidden");
       await one.source.put(subnet("bad", { a: 1 }), subnet("worse", "0.0.0.0/0"), subnet("bad", { a: 1 }));
@@ -193,7 +193,7 @@ describe("networks", () => {
     });
   });
 
-  test("our own CIDRs are learned, and local traffic is told by them", async () => {
+  test("our own CIDRs are learned, and define local traffic", async () => {
     const one = await started({ flags: ["--cluster-cidr-from=calico-ippools"] });
     await one.source.put(pool("default", "10.144.0.0/16"));
     await one.source.state("IPPool", "listed");

@@ -74,7 +74,7 @@ const memory = new Map<IPFamily, readonly string[]>();
 const nodes = new Map<IPFamily, NodePlan>();
 const all = [...modes, memoryMode(memory, nodes)];
 
-/** A node without iptables: whoever asks for it is noted. */
+/** A node without iptables: each request for it is noted. */
 function nodeWithoutIptables(asked: string[]): Kernel {
   const missing = (what: string) => async (family: IPFamily) => {
     asked.push(`${what} ${family}`);
@@ -151,7 +151,7 @@ test("a mode that is one file and one row is chosen, opened, served, and never a
   await ended;
 });
 
-test("a mode that cannot tell clients apart says what becomes of excluded-clients, once", async () => {
+test("a mode that cannot distinguish clients says what becomes of excluded-clients, once", async () => {
   const log = recordedLog();
   const filter = { ...filterOf(configFor("memory")), excludedFrontends: "excluded-clients" } as const;
   await prepared({ filter, log });

@@ -51,7 +51,7 @@ describe("whether a node can do it", () => {
     expect(unserved.get("IPv6")).toMatch(/Linux 5\.13 .* nft_chain_nat.*table ip6 kube-proxy.*ENOTSUP/s);
   });
 
-  test("kernels before 5.13 are refused as kube-proxy refuses them, unless told otherwise", () => {
+  test("kernels before 5.13 are refused as kube-proxy refuses them, unless a setting allows them", () => {
     const old = { major: 5, minor: 12, release: "5.12.19" };
     expect(whyTooOld(old)).toBe(
       "it needs Linux 5.13 or later, and this is 5.12.19; KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK=1 has it tried",

@@ -93,7 +93,7 @@ describe("ownership", () => {
       expect(await readFile(join(dir, "target"), "utf8")).toBe("as it was");
     });
 
-    test("a folder that cannot be written is told once, whatever changes", async () => {
+    test("a folder that cannot be written is reported once, whatever changes", async () => {
       await writeFile(join(dir, "file"), "");
       const { log, keeper: one } = keeper(join(dir, "file", "ownership.json"));
       one.apply([FOREIGN]);

@@ -167,7 +167,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     await toEnd("--cleanup");
   });
 
-  test("an API server that is a Service which nothing serves yet: told what it needs, and it keeps trying", async () => {
+  test("an API server that is a Service which nothing serves yet: the log says what it needs, and it keeps trying", async () => {
     const log: string[] = [];
     for await (const line of running(["--master=https://10.96.0.1:443", "--state-dir=state"])) {
       log.push(line);

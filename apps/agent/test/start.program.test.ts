@@ -81,7 +81,7 @@ describe("files that block", () => {
     const config = join(dir, "config");
     const said = started(...as, process.execPath, BUNDLE, `--config=${config}`);
     const id = Number((await said.next()).value);
-    // It opens as soon as somebody reads, who now waits for text.
+    // It opens as soon as the agent reads, which now waits for text.
     await using _writer = await open(config, "w");
     await terminate(id, as);
     await expect(said.next()).rejects.toThrow(/exit code 143|killed by SIGTERM/);

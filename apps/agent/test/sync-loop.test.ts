@@ -13,7 +13,7 @@ const SETTINGS: SyncLoopSettings = {
 interface Run {
   readonly kind: SyncKind;
   readonly from: number;
-  /** Place among all runs and requests, which times do not tell. */
+  /** Place among all runs and requests, which times do not show. */
   readonly order: number;
   to?: number;
   retryIn?: number | undefined;

@@ -66,7 +66,7 @@ function syncing() {
   return { syncer, failing, seen, times, move };
 }
 
-test("what changed before a planning that failed is told with the next one that does not", async () => {
+test("what changed before a planning that failed is reported with the next one that does not", async () => {
   const { syncer, failing, seen, times, move } = syncing();
   await syncer.sync("partial");
   move("web", "10.144.0.5");

@@ -118,7 +118,7 @@ test("a kubeconfig that is half written, of no use, or gone leaves the connectio
   for (const [at, text] of wrong.entries()) {
     await written(text);
     await until(signal, () => log.lines.length > at, clock);
-    await writeFile(join(dir, "beside"), text);
+    await writeFile(join(dir, "other"), text);
     await aWhile(clock);
   }
   await rm(join(dir, "kubeconfig"));

@@ -46,7 +46,7 @@ export interface RunningConsole extends RunningServer {
   readonly ended: Promise<void>;
 }
 
-/** Rows that are sent at once: more would keep everybody else waiting. */
+/** Rows that are sent at once: more would keep other requests waiting. */
 const PORTION = 500;
 
 /** Follows the objects and serves the page until the signal aborts. */

@@ -158,7 +158,7 @@ export interface ServiceAnswer {
   readonly explanation: ServiceExplanation;
   /** Of the CIDRs that decide whose it is those that were learned, with their objects and since when. */
   readonly learnedFrom: readonly LearnedCIDR[];
-  /** As `fairlead ownership --watch` would have told them, the oldest first. */
+  /** As `fairlead ownership --watch` would have reported them, the oldest first. */
   readonly owners: { readonly since: number; readonly changes: readonly OwnerChange[] };
 }
 
@@ -191,8 +191,8 @@ export interface FlowsAnswer {
 }
 
 /**
- * Counted by all looks together, as a counter of Prometheus: two answers say what came between them, whoever else looks
- * meanwhile, and also when an answer between them was lost.
+ * Counted by all looks together, as a counter of Prometheus: two answers say what came between them, whichever other
+ * page looks meanwhile, and also when an answer between them was lost.
  */
 export interface FlowCounts {
   /** Of the first look, milliseconds since the epoch: another one means that the counts began anew. */

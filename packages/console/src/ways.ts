@@ -3,7 +3,7 @@
 import type { Flow } from "@fairlead/inspect";
 import type { NodeTraffic, TrafficWay } from "./protocol.ts";
 
-/** Ways of a node that are told by service; a row is sent at each look. */
+/** Ways of a node that are listed by service; a row is sent at each look. */
 const MOST_WAYS = 50;
 
 /** Sums connections up by kind of frontend, service and the endpoint's node. */

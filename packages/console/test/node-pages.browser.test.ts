@@ -49,7 +49,7 @@ describe("flows", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("nobody is asked once it is stopped, left, out of view, or open for ten minutes", async () => {
+  test("no node is asked once it is stopped, left, out of view, or open for ten minutes", async () => {
     let asked = 0;
     const counting = async (query: URLSearchParams) => {
       asked += 1;
@@ -89,7 +89,7 @@ describe("flows", () => {
     await quiet();
   });
 
-  test("of a service, by its endpoints, when somebody wants them", async () => {
+  test("of a service, by its endpoints, on request", async () => {
     await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
     const { page, go } = await visitPage(on.browser, running.url);
     await go("#/service/shop/web", "shop/web");
@@ -139,10 +139,12 @@ test("owners before: what changed since the console was started, and why", async
   const objects = new LiveObjects(shop);
   await using running = await openConsole(objects, on.html);
   const { page, go } = await visitPage(on.browser, running.url);
-  await go("#/service/default/nobody", "default/nobody");
+  await go("#/service/default/no-endpoint", "default/no-endpoint");
   await page.getByText("Nothing has changed since this console was started").waitFor();
   const endpoints = [{ address: "10.244.0.77", nodeName: "node-b" }];
-  await objects.put(endpointSlice("nobody-1", { service: "nobody", family: "IPv4", ports: [{ port: 80 }], endpoints }));
+  await objects.put(
+    endpointSlice("no-endpoint-1", { service: "no-endpoint", family: "IPv4", ports: [{ port: 80 }], endpoints }),
+  );
   const row = page.getByRole("region", { name: "Owners before" }).getByRole("row").nth(1);
   await row.waitFor();
   expect(await row.textContent()).toMatch(/IPv4.*ours.*another network's/);
@@ -156,12 +158,12 @@ const subnet = (name: string, cidrBlock: string): RawObject => ({
   metadata: { name },
   spec: { cidrBlock },
 });
-/** Decisions that change no owner are told, too. */
+/** The stream also has decisions that change no owner. */
 const hasRows = ({ data: { rows } }: SentEvent) => Array.isArray(rows) && rows.length > 0;
 const OVN = subnet("ovn-default", "10.244.0.0/16");
 
 describe("what networks' objects say is followed", () => {
-  test("services change hands with a Subnet, and only those that it is about are told", async () => {
+  test("services change hands with a Subnet, and only those that it is about are sent", async () => {
     const objects = new LiveObjects(shop);
     await using running = await openConsole(objects, "", { setup: setup() });
     const { base } = addressOf(running.url);
@@ -172,8 +174,8 @@ describe("what networks' objects say is followed", () => {
     expect(rows.find(({ service }) => service === "default/nginx-ovn").owners).toEqual({ IPv4: "ours" });
 
     await objects.put(OVN);
-    const told = (await events.until(hasRows)).at(-1);
-    expect(told?.data["rows"]).toMatchObject([
+    const sent = (await events.until(hasRows)).at(-1);
+    expect(sent?.data["rows"]).toMatchObject([
       { service: "default/nginx-ovn", owners: { IPv4: "foreign" } },
       { service: "default/both", owners: { IPv4: "mixed" } },
     ]);

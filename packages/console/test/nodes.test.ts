@@ -54,7 +54,7 @@ function scene() {
   };
 }
 
-test("nodes that nobody has in view are not looked at", async () => {
+test("nodes that no page has in view are not looked at", async () => {
   const { clock, asked, looks } = scene();
   await clock.advance(10_000);
   expect(asked).toEqual([]);
@@ -76,7 +76,7 @@ test("a node in view is looked at at least every other second", async () => {
   looks.stop();
 });
 
-test("what is asked for is known until it is answered, and no longer once nobody waits", async () => {
+test("what is asked for is known until it is answered, and no longer once no page waits", async () => {
   const { clock, looks, slowKernel } = scene();
   await clock.advance(5_000);
   slowKernel(60_000);
@@ -105,7 +105,7 @@ test("connections are summed up for the pages that show them only", async () => 
   looks.stop();
 });
 
-test("an agent that stopped is told with the time and why, and the kernel beside it", async () => {
+test("an agent that stopped is reported with the time and why, and the kernel next to it", async () => {
   const { clock, looks, stopAgent } = scene();
   looks.view("1", ["node-a"]);
   await clock.advance(0);
@@ -184,7 +184,7 @@ describe("flow rates", () => {
     expect(rates.take("node-a", [], 7_000).since).toEqual({ ms: 2_000, opened: 0, bytes: 0 });
   });
 
-  test("what came is counted once for all that look, so that nobody takes it from another", () => {
+  test("what came is counted once for all pages, so that no page takes it from another", () => {
     const rates = new FlowRates();
     const counts = (ports: readonly number[], at: number) =>
       rates.take(

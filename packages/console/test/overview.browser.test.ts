@@ -204,9 +204,9 @@ test("no node is looked at for a page in a hidden tab, and each again once it is
   await using looked = await lookedAt(on.html, on.browser);
   const { page, clock, asked, goesOn } = looked;
   await goesOn();
-  const told = page.waitForResponse("**/api/view");
+  const view = page.waitForResponse("**/api/view");
   await setHidden(page, true);
-  await told;
+  await view;
   const before = { ...asked };
   await clock.advance(60_000);
   expect(asked).toEqual(before);
@@ -219,18 +219,18 @@ test("a tab that is hidden and shown at once is in view, also where the first wo
   const { page, goesOn } = looked;
   await goesOn();
   const slow = Promise.withResolvers<void>();
-  const told: Promise<void>[] = [];
+  const views: Promise<void>[] = [];
   await page.route("**/api/view", (route) => {
-    const before = told.length === 0 ? slow.promise : Promise.resolve();
-    told.push(before.then(async () => route.fulfill({ response: await route.fetch() })));
+    const before = views.length === 0 ? slow.promise : Promise.resolve();
+    views.push(before.then(async () => route.fulfill({ response: await route.fetch() })));
   });
   await setHidden(page, true);
   await setHidden(page, false);
   // What the page has sent before this question has come as far.
   await page.evaluate("fetch('api/search?q=').then((answer) => answer.text())");
-  await Promise.all(told.slice(1));
+  await Promise.all(views.slice(1));
   slow.resolve();
-  await vi.waitUntil(() => told.length === 2);
-  await Promise.all(told);
+  await vi.waitUntil(() => views.length === 2);
+  await Promise.all(views);
   await goesOn();
 });

@@ -287,7 +287,7 @@ describe("late effects", () => {
   window.setTimeout = (work, after = 0, ...rest) => soon(work, after === 35 ? 1_000 : after, ...rest);
 `;
 
-  test("what the server tells before the page's first effects is shown", async () => {
+  test("what the server sends before the page's first effects is shown", async () => {
     await using running = await openConsole(new LiveObjects(shop), on.html, { looking: calmNodes });
     const { page, go } = await visitPage(on.browser, running.url, { script: LATE });
     await go("#/services", "Services");

@@ -151,8 +151,8 @@ test.each([
   ["a part of a name", "ngin", ["default/nginx-ovn"]],
   ["capitals", "WEB", ["shop/web"]],
   ["a namespace", "shop/", ["shop/web"]],
-  ["a ClusterIP", "10.96.0.12", ["default/nobody"]],
-  ["a ClusterIP and port", "10.96.0.12:80", ["default/nobody"]],
+  ["a ClusterIP", "10.96.0.12", ["default/no-endpoint"]],
+  ["a ClusterIP and port", "10.96.0.12:80", ["default/no-endpoint"]],
   ["a ClusterIP and a port that it has not", "10.96.0.12:81", []],
   ["a load balancer's address", "203.0.113.9", ["shop/web"]],
   ["a node port", "30080", ["shop/web"]],
@@ -168,7 +168,7 @@ test("nothing finds everything, in order", () => {
   expect(searchServices(state, " ")).toEqual([
     "default/both",
     "default/nginx-ovn",
-    "default/nobody",
+    "default/no-endpoint",
     "default/stray",
     "shop/web",
   ]);

@@ -18,11 +18,11 @@ describe("server", () => {
   });
   afterAll(() => opened.disposeAsync());
 
-  test("it listens on this machine only, on a port and below a path that nobody knows", () => {
+  test("it listens on this machine only, on a port and below a path that are secret", () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{22}\/#token=[\w-]{43}$/);
   });
 
-  test("the page itself tells nothing, and is strict about itself", async () => {
+  test("the page itself contains no data, and is strict about itself", async () => {
     const { status, headers, text } = await visit(base);
     expect([status, text]).toEqual([200, HTML]);
     expect(headers).toMatchObject({
@@ -35,13 +35,13 @@ describe("server", () => {
     });
   });
 
-  describe("without the cookie nothing is told", () => {
+  describe("without the cookie nothing is answered", () => {
     test.each(["api/search?q=", "api/service?target=shop/web", "api/networks", "events"])("%s", async (path) => {
       expect((await visit(`${base}${path}`)).status).toBe(401);
       expect((await visit(`${base}${path}`, { headers: { cookie: "fairlead=guess" } })).status).toBe(401);
     });
 
-    test("nor told", async () => {
+    test("nor accepted", async () => {
       const asked = { method: "POST", headers: { origin }, body: "{}" };
       expect((await visit(`${base}api/view`, asked)).status).toBe(401);
     });
@@ -50,7 +50,7 @@ describe("server", () => {
       ["another site's page", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }, 403],
       ["another port of this machine", { origin: "http://127.0.0.1:1" }, 403],
       ["a page of a file", { origin: "null" }, 403],
-      ["nobody who says so", {}, 403],
+      ["a page without an origin", {}, 403],
       ["a form that names no origin of ours", { origin: "http://evil.example", host: "evil.example" }, 421],
     ])("a POST of the token by %s opens no session, and does not spend it", async (_who, headers, status) => {
       await using other = await openConsole(objects, HTML);
@@ -103,7 +103,7 @@ describe("server", () => {
       },
     );
 
-    test("what is asked wrongly is told so", async () => {
+    test("a wrong question gets an error", async () => {
       const odd = await ask(`api/service?target=${encodeURIComponent("<script>")}`);
       expect(odd.status).toBe(400);
       expect(odd.headers["content-type"]).toBe("application/json");
@@ -178,7 +178,7 @@ describe("what a page of ours sends is let through", () => {
   test.each([
     ["a question", get],
     ["a question with its origin", { ...get, origin: "http://127.0.0.1:4000" }],
-    ["what it tells", post],
+    ["what it reports", post],
     ["the first visit, from the file that opens the browser", { ...get, path: "/", site: "cross-site" }],
     ["a visit from the address bar", { ...get, path: "/", site: "none" }],
     ["a program without those headers", { ...get, site: undefined }],
@@ -200,7 +200,7 @@ describe("everything else is refused", () => {
     ["another site's image or script of ours", { ...get, site: "cross-site" }, 403],
     ["a page of another port of this machine that asks", { ...get, site: "same-site" }, 403],
     ["a POST for what is only asked", { ...post, path: "/api/service" }, 405],
-    ["a GET for what is only told", { ...get, path: "/api/view" }, 405],
+    ["a GET for what is only posted", { ...get, path: "/api/view" }, 405],
     ...["HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"].map(
       (method) => [method, { ...get, method }, 405] as [string, GuardedRequest, number],
     ),

@@ -24,20 +24,20 @@ describe("the list of services", () => {
     await page.getByText("4 of 5").waitFor();
     await choice(page, "State").selectOption("no ready endpoint");
     await page.getByText("1 of 5").waitFor();
-    expect(await names(page)).toEqual(["default/nobody"]);
+    expect(await names(page)).toEqual(["default/no-endpoint"]);
     expect(page.url()).toMatch(/#\/services\?namespace=default&state=unready$/);
 
     await go("#/services?namespace=default&sort=-ready", "Services");
-    expect(await names(page)).toEqual(["default/both", "default/nginx-ovn", "default/stray", "default/nobody"]);
+    expect(await names(page)).toEqual(["default/both", "default/nginx-ovn", "default/stray", "default/no-endpoint"]);
     const head = page.getByRole("columnheader", { name: "Ready" });
     expect(await head.getAttribute("aria-sort")).toBe("descending");
     await head.getByRole("button").press("Enter");
     await page.locator("th[aria-sort=ascending]").waitFor();
-    expect((await names(page))[0]).toBe("default/nobody");
+    expect((await names(page))[0]).toBe("default/no-endpoint");
     expect(await choice(page, "Sorted by").inputValue()).toBe("ready");
     await page.reload();
-    await page.getByRole("link", { name: "default/nobody" }).waitFor();
-    expect((await names(page))[0]).toBe("default/nobody");
+    await page.getByRole("link", { name: "default/no-endpoint" }).waitFor();
+    expect((await names(page))[0]).toBe("default/no-endpoint");
   });
 
   test("is readable on a phone as well, when most of it is not in the document", async () => {
@@ -87,7 +87,7 @@ describe("the list of services", () => {
     await using running = await openConsole(new LiveObjects(shop), on.html, { looking: calmNodes });
     const { page, go } = await visitPage(on.browser, running.url);
     for (const [tile, services] of [
-      [/^1 ?no ready endpoint/, ["default/nobody"]],
+      [/^1 ?no ready endpoint/, ["default/no-endpoint"]],
       [/^1 ?draining/, ["shop/web"]],
       [/^1 ?mixed/, ["default/both"]],
     ] as const) {

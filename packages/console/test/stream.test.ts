@@ -42,7 +42,7 @@ test("who comes first is given everything, then each change with its number", as
 
 const isUnusable = ({ name }: { readonly name: string }) => name === "unusable";
 
-test("an object that cannot be read is told with its field and why, until it is good or gone", async () => {
+test("an object that cannot be read is reported with its field and why, until it is good or gone", async () => {
   const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
   const { source, running, open } = await opened([...shop, bad]);
   await using _running = running;

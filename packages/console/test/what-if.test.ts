@@ -45,7 +45,7 @@ const services = (
   moves: readonly { readonly service: ServiceKey; readonly before: string; readonly after: string }[],
 ) => moves.map((one) => `${one.service} ${one.before} ${one.after}`);
 
-test("a Subnet beside ours takes effect, and its services change hands", async () => {
+test("a Subnet next to ours takes effect, and its services change hands", async () => {
   await using what = await scene(LEARNING);
   const { owners, networks } = await what.ask({ manifests: text(OVN) });
   expect(services(owners)).toEqual(["default/both ours mixed", "default/nginx-ovn ours foreign"]);

@@ -46,7 +46,9 @@ export interface Cluster {
 export interface ReadOptions {
   /** The services whose EndpointSlices are wanted, once all services are known. Default: all. */
   readonly slicesOf?: ((state: ClusterView) => ReadonlySet<ServiceKey>) | undefined;
-  /** Whether the ranges of services are wanted: by modes that tell ClusterIPs that no service has. Default false. */
+  /**
+   * Whether the ranges of services are wanted: by modes that recognize ClusterIPs that no service has. Default false.
+   */
   readonly serviceCIDRs?: boolean;
   /** The node whose others' addresses are wanted: by modes that make addresses of services its own. Default: none. */
   readonly othersOf?: string | undefined;

@@ -113,7 +113,7 @@ function policies({ planner, options }: PlannedNode, { key, service, family }: F
   const hasNodePorts = service.ports.some(({ nodePort }) => nodePort !== undefined);
   const { semantics } = options;
   const ranges = hasNodePorts && !semantics.ignoresSourceRanges ? nodePortRanges(service, family) : undefined;
-  const nobody = ranges?.length === 0 ? nodePortRangesProblem(service, family, true, semantics)?.reason : undefined;
+  const noClient = ranges?.length === 0 ? nodePortRangesProblem(service, family, true, semantics)?.reason : undefined;
   const hasLocal = onlyLocal(internalTrafficPolicy) || onlyLocal(externalTrafficPolicy);
   return {
     internalTrafficPolicy,
@@ -123,7 +123,7 @@ function policies({ planner, options }: PlannedNode, { key, service, family }: F
     ...(chosen && {
       nodePortAddresses: { addresses: chosen.addresses, ...(chosen.problem && { why: chosen.problem.reason }) },
     }),
-    ...(ranges && { nodePortSourceRanges: { ranges, ...(nobody !== undefined && { why: nobody }) } }),
+    ...(ranges && { nodePortSourceRanges: { ranges, ...(noClient !== undefined && { why: noClient }) } }),
     ...(hasLocal && refusesWithoutLocal(service) ? { refusesWithoutLocal: true } : undefined),
     ...(check === undefined ? undefined : { healthCheck: { port: check.port, localEndpoints: check.localEndpoints } }),
   };
@@ -151,7 +151,7 @@ function explainPort(planned: PlannedNode, asked: FamilyQuery, port: ServicePort
     ...(fastPath && { fastPath }),
     ...distributionOf(asked.service, hints),
     lost: lostFrontends(planned, asked, port, group),
-    endpoints: isLeft ? fates.map(leftAlone) : fates,
+    endpoints: isLeft ? fates.map(leftToOthers) : fates,
     ...refusedOf(group),
   };
 }
@@ -197,8 +197,8 @@ function distributionOf(
 
 const FOREIGN: Membership = { in: false, why: "another network serves the service" };
 
-/** Of a service that is left alone no endpoint is selected at all. */
-function leftAlone(fate: EndpointFate): EndpointFate {
+/** If another network serves the service, no endpoint is selected. */
+function leftToOthers(fate: EndpointFate): EndpointFate {
   return { ...fate, cluster: FOREIGN, local: FOREIGN };
 }
 /** As the planner calls the group of a service port (`ServicePortGroup.id`). */

@@ -129,7 +129,7 @@ function conditionOf(endpoint: SliceEndpoint | undefined): EndpointCondition {
   return endpoint.ready ? "ready" : "not-ready";
 }
 
-/** Whom a client called. */
+/** The frontend that a client called. */
 interface CalledFrontend {
   readonly service: ServiceKey;
   readonly port: ServicePortSpec;

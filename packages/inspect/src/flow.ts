@@ -64,7 +64,7 @@ export interface TrackedConnection {
   readonly replied: boolean;
   /** It is in a flowtable: its packets meet no rules, and state and expiry are not reported. */
   readonly offloaded?: true;
-  /** Seconds until it is forgotten unless another packet comes; absent where that is not told (it has ended). */
+  /** Seconds until it is forgotten unless another packet comes; absent where that is not reported (it has ended). */
   readonly expires?: number;
   /** Both only where accounting is on (net.netfilter.nf_conntrack_acct). */
   readonly sent?: Volume;

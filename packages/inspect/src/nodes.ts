@@ -122,7 +122,7 @@ export async function whyIgnored(
 /** How many services each owner has on a node, by family and service. */
 export type OwnerCounts = Readonly<Record<Ownership, number>>;
 
-/** What an agent says of itself. What is absent it does not tell; kube-proxy tells most of it too. JSON values only. */
+/** What an agent reports of itself; absent: not reported. kube-proxy reports most of it too. JSON values only. */
 export interface AgentStatus {
   readonly program?: "fairlead" | "kube-proxy";
   /** With a v. */

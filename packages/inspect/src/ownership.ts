@@ -86,7 +86,7 @@ export interface SuggestFacts {
 
 /**
  * Other networks' pod CIDRs, as far as endpoints show them: ranges of the usual size that hold addresses of pods, are
- * in no known CIDR and are not the nodes' own. It is a guess for people: the objects do not tell where a network ends.
+ * in no known CIDR and are not the nodes' own. It is a guess for people: the objects do not say where a network ends.
  */
 export function suggestCIDRs(state: ClusterView, { known, nodeAddresses }: SuggestFacts): readonly SuggestedCIDR[] {
   const nodes = new Set(nodeAddresses.map(rangeOf));

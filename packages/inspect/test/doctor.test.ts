@@ -149,7 +149,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
     { nftTables: ["ip fairlead_reply", "ip6 fairlead_reply"], uplinks: [{ interface: "eth1", filter: 0 }] },
   ],
   firewalld: [{ nftTables: ["inet firewalld"] }, "warning nft tables of others: inet firewalld → check-tables"],
-  "what nftables mode left, beside a proxy that says that it is in another mode": [
+  "what nftables mode left, alongside a proxy that says that it is in another mode": [
     { nftTables: ["ip kube-proxy"], running: { mode: "iptables", nftTables: [] } },
     "bad nft tables of others: ip kube-proxy: left by nftables mode; the proxy runs in iptables mode → delete-left-tables",
   ],
@@ -222,7 +222,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
     },
     "warning instance edge: service proxy edge has ip fairlead-edge, ip6 fairlead-edge, and does not run → instance",
   ],
-  "an agent with a name beside a first proxy in nftables mode": [
+  "an agent with a name alongside a first proxy in nftables mode": [
     {
       needs: { ...NFTABLES, nftTables: ["fairlead-edge"] },
       nftTables: ["ip kube-proxy", "ip fairlead-edge"],
@@ -245,7 +245,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
     { cidrs: [...HEALTHY.cidrs, { cidr: "10.201.0.0/24", use: "excluded pods" }] },
     "bad CIDRs with nodes: overlapping: node 10.201.0.10/32 and excluded pods 10.201.0.0/24 → nodes-overlap",
   ],
-  "the node's address on its pods' bridge, beside the node's own": [
+  "the node's address on its pods' bridge, next to the node's own": [
     { cidrs: [...HEALTHY.cidrs, { cidr: "10.144.1.1/32", use: "node" }] },
     "warning CIDRs with nodes: overlapping: pods 10.144.0.0/16 and node 10.144.1.1/32 → pods-bridge",
   ],
@@ -332,7 +332,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
       others: { ...HEALTHY.others, pinnedMaps: ["cilium_lb4_services_v2"], ciliumChains: ["CILIUM_INPUT"] },
     },
   ],
-  "Cilium's chains, and nobody to ask": [
+  "Cilium's chains, and no API to ask": [
     { api: answers({ cilium: { kind: "forbidden" } }), others: { ...HEALTHY.others, ciliumChains: ["CILIUM_INPUT"] } },
     "warning Cilium in kube-proxy's place: there are its chains: CILIUM_INPUT; whether it replaces kube-proxy they do not say → cilium-look",
   ],
@@ -478,7 +478,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
     networks([agent("a", "ours"), { node: "b", problem: "no" }]),
     "unknown decisions of the nodes: b: no answer; the other 1 decide the same → look-at-agents",
   ],
-  "a webhook that nobody here answers": [
+  "a webhook that no service here answers": [
     networks([agent("a", "ours")], {
       unanswered: [{ service: "vault/hook", objects: ["ValidatingWebhookConfiguration/vault"] }],
     }),
@@ -501,7 +501,7 @@ const CASES: Readonly<Record<string, readonly [facts: Facts, ...lines: readonly 
     { isolated: [inUDN] },
     "warning Services in networks that nodes do not share: served here, where no node can reach the pods: user-defined network l3-network: nad-l3/web → leave-isolated",
   ],
-  "a VPC's, with its Subnets, beside one that is left to it": [
+  "a VPC's, with its Subnets, alongside one that is left to it": [
     { isolated: [inVPC("shop/web", true), inVPC("shop/left", false)], api: answers({ subnets: SUBNETS }) },
     "warning Services in networks that nodes do not share: served here, where no node can reach the pods: VPC blue (Subnet blue-net 10.0.1.0/24): shop/web → leave-isolated",
   ],

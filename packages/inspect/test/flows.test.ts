@@ -74,7 +74,7 @@ describe("whose a connection is", () => {
     });
   });
 
-  test("what another network serves is told as its own, with no endpoint where it is not translated here", async () => {
+  test("what another network serves is reported as its own, with no endpoint where it is not translated here", async () => {
     const flow = (await attribution())(connection("10.96.0.20:80", "10.96.0.20:80"));
     expect(flow).toMatchObject({ service: "default/theirs", owner: "foreign" });
     expect(flow).not.toHaveProperty("endpoint");

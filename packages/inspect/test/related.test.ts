@@ -7,7 +7,7 @@ const POD = { address: "10.144.1.5" };
 const slice = (name: string) =>
   endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [POD] });
 
-/** a and b have an external address in common, b and c a node port; nobody has anything in common with d. */
+/** a and b have an external address in common, b and c a node port; no service has anything in common with d. */
 const objects = [
   service("a", { clusterIPs: ["10.96.0.1"], externalIPs: ["192.0.2.9"], ports: [{ port: 80 }] }),
   service("b", {
@@ -58,12 +58,12 @@ describe("readCluster for few services", () => {
     ["default/d", 1],
   ];
 
-  test("has all services and their slices alone, in whatever order the objects come", async () => {
+  test("has all services and only their slices, in whatever order the objects come", async () => {
     expect(await served(manifests(objects))).toEqual(expected);
     expect(await served(manifests(objects.toReversed()))).toEqual(expected);
   });
 
-  test("what is wrong with other slices is nobody's business", async () => {
+  test("problems of other slices are ignored", async () => {
     const bad = { ...slice("c"), addressType: "IPv5" };
     const all = [...objects.filter(({ metadata }) => JSON.stringify(metadata).includes("c-1") === false), bad];
     const { problems } = await readCluster(manifests(all), never, { slicesOf: () => wanted });

@@ -37,7 +37,7 @@ const MANY_OF_SERVICES = 100;
 /**
  * Sends Events about the own Node and about Services. They are a courtesy: what cannot be sent is dropped. A refusal
  * says nothing about the next one: the server answers 403 for a namespace that is being deleted, a quota and an
- * admission policy as well, and whoever owns the namespace can cause these.
+ * admission policy as well, and the owner of the namespace can cause these.
  */
 export class NodeEvents {
   readonly #parts: NodeEventsParts;

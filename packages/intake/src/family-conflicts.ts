@@ -12,7 +12,7 @@ export interface FamilyConflictsOptions {
 }
 
 export interface FamilyConflicts {
-  /** With these the node cannot tell its pods' traffic: it must not begin. */
+  /** With these the node cannot recognize its pods' traffic: it must not begin. */
   readonly fatal: readonly string[];
   readonly warnings: readonly string[];
 }

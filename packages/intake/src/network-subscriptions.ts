@@ -25,7 +25,7 @@ export interface NetworkSubscriptionsOptions {
   readonly consentNamespace: string;
   /** Something came that a decision may follow from. */
   readonly onChange: () => void;
-  /** What is wrong with an object; told once. */
+  /** What is wrong with an object; reported once. */
   readonly onProblem: (source: string, object: string, problem: string) => void;
 }
 

@@ -140,7 +140,7 @@ export class LiveNetworks {
     else this.#arm();
   }
 
-  /** Nobody waits longer than a slice for it, however many CIDRs and services there are. */
+  /** Other work waits at most a slice for it, however many CIDRs and services there are. */
   async #decide(): Promise<void> {
     const { slicing } = this.#parts;
     const before = this.#last;

@@ -185,7 +185,7 @@ export class NodeInputs {
     return nodePortHosts(family, served, this.#addresses);
   }
 
-  /** Where local traffic is told by CIDRs, those that were learned are among them. */
+  /** If CIDRs define local traffic, the learned ones are among them. */
   #detectLocal(): DetectLocal {
     const { detectLocal } = this.#parts.config;
     if (this.#networks === undefined || (detectLocal.kind !== "cidrs" && detectLocal.kind !== "none"))

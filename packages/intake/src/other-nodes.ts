@@ -27,7 +27,7 @@ function otherNodes({ nodeName, onAddresses, onKnown }: OtherNodesOptions): Othe
   let synced = false;
   let changed = false;
   let before = "";
-  const tell = () => {
+  const report = () => {
     changed = false;
     const addresses = [...new Set([...byNode.values()].flat())].sort();
     if (addresses.join() === before) return;
@@ -48,7 +48,7 @@ function otherNodes({ nodeName, onAddresses, onKnown }: OtherNodesOptions): Othe
       else synced = true;
       if (!synced) return;
       // A Node's status is written all the time, and there are thousands.
-      if (changed) tell();
+      if (changed) report();
       onKnown();
     },
     onState(state) {

@@ -60,7 +60,7 @@ export function networksSettings(
   const { multiCNI, clusterCIDRs: own } = config;
   const { excludeCIDRsFrom, clusterCIDRsFrom, cidrChanges, serviceRules: rules } = multiCNI;
   if (excludeCIDRsFrom.length + clusterCIDRsFrom.length + rules.length === 0) return undefined;
-  const { excludeCIDRs: excluded, rule: _without, ...beside } = filter;
+  const { excludeCIDRs: excluded, rule: _without, ...others } = filter;
   const sources = { excluded: excludeCIDRsFrom.map(sourceOf), own: clusterCIDRsFrom.map(sourceOf) };
   const { debounceMs, removalDelayMs } = cidrChanges;
   return {
@@ -68,7 +68,7 @@ export function networksSettings(
     written: { own, excluded },
     sources,
     within: withinOf([...excludeCIDRsFrom, ...clusterCIDRsFrom]),
-    filter: beside,
+    filter: others,
     protectedServices: multiCNI.protectedServices.filter(isServiceKey),
     debounceMs,
     removalDelayMs,

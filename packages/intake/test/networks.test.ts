@@ -42,7 +42,7 @@ test("every source that there is can be configured, and no other", () => {
   expect(() => configOf("--exclude-cidrs-from=others")).toThrow(`must be one of ${names.join(", ")}`);
 });
 
-test("sources become settings, beside what was written", () => {
+test("sources become settings, next to the written CIDRs", () => {
   const config = configOf(
     "--cluster-cidr=10.144.0.0/16",
     "--exclude-cluster-cidr=10.17.0.0/16",

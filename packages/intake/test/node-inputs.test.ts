@@ -166,7 +166,7 @@ function give<T>(to: Subscription<T>, name: string, raw: unknown) {
 }
 
 describe("ServiceCIDRs", () => {
-  test("are told once their first list is in, all of them at each change", () => {
+  test("are reported once their first list is in, all of them at each change", () => {
     const { reported, put, remove, synced } = followed();
     put("kubernetes", "10.96.0.0/12", "fd00:10:96::/108");
     expect(reported).toEqual([]);
@@ -199,7 +199,7 @@ describe("ServiceCIDRs", () => {
     expect(problems).toMatchObject([{ kind: "ServiceCIDR", name: "kubernetes", field: "spec.cidrs[0]" }]);
   });
 
-  test("are not asked for where nobody takes them", () => {
+  test("are not asked for where no consumer takes them", () => {
     const { serviceCIDRs } = subscriptions({
       state: new ClusterState(),
       problems: { object: () => {} },
@@ -211,7 +211,7 @@ describe("ServiceCIDRs", () => {
   });
 });
 
-describe("what the planner is told", () => {
+describe("what the planner gets", () => {
   test("each family's own, and only a change of them matters", () => {
     const inputs = inputsOf(true);
     expect(inputs.options().serviceCIDRs).toBeUndefined();

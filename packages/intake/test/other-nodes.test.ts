@@ -9,36 +9,36 @@ function nodeOf(name: string, address: string): ObjectChange<unknown> {
 }
 
 function followed(others: readonly OtherSubscription[] = []) {
-  const told: string[] = [];
+  const reports: string[] = [];
   const subscriptions = withOtherNodes(others, {
     nodeName: "node-a",
-    onAddresses: (addresses) => told.push(addresses.join(" ")),
-    onKnown: () => told.push("known"),
+    onAddresses: (addresses) => reports.push(addresses.join(" ")),
+    onKnown: () => reports.push("known"),
   });
   const [nodes] = subscriptions;
   if (nodes === undefined) throw new Error("Nodes are not asked for");
-  return { told, nodes, subscriptions };
+  return { reports, nodes, subscriptions };
 }
 
 test("the addresses of all Nodes but this one, from the first complete list on", () => {
-  const { told, nodes } = followed();
+  const { reports, nodes } = followed();
   void nodes.onChange(nodeOf("node-a", "192.0.2.10"));
   void nodes.onChange(nodeOf("node-c", "192.0.2.101"));
   void nodes.onChange(nodeOf("node-b", "192.0.2.100"));
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
   nodes.onState("listed");
   void nodes.onChange({ type: "synced" });
-  expect(told).toEqual(["192.0.2.100 192.0.2.101", "known"]);
-  told.length = 0;
+  expect(reports).toEqual(["192.0.2.100 192.0.2.101", "known"]);
+  reports.length = 0;
   void nodes.onChange(nodeOf("node-a", "192.0.2.11"));
   void nodes.onChange({ type: "delete", key: "/node-c" });
-  expect(told.filter((one) => one !== "known")).toEqual(["192.0.2.100"]);
+  expect(reports.filter((one) => one !== "known")).toEqual(["192.0.2.100"]);
 });
 
 test("Nodes that may not be read are not waited for", () => {
-  const { told, nodes } = followed();
+  const { reports, nodes } = followed();
   nodes.onState("forbidden");
-  expect(told).toEqual(["known"]);
+  expect(reports).toEqual(["known"]);
 });
 
 test("no resource is asked for twice", () => {
@@ -49,11 +49,11 @@ test("no resource is asked for twice", () => {
     onChange: (change) => void seen.push(change.type),
     onState: (state) => void seen.push(state),
   };
-  const { told, nodes, subscriptions } = followed([other]);
+  const { reports, nodes, subscriptions } = followed([other]);
   expect(subscriptions).toHaveLength(1);
   void nodes.onChange(nodeOf("node-b", "192.0.2.100"));
   void nodes.onChange({ type: "synced" });
   nodes.onState("listed");
   expect(seen).toEqual(["upsert", "synced", "listed"]);
-  expect(told[0]).toBe("192.0.2.100");
+  expect(reports[0]).toBe("192.0.2.100");
 });

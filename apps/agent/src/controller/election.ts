@@ -125,7 +125,7 @@ export class Election {
   /** Takes or renews the lease. @returns whether this process holds it now */
   async #try(): Promise<boolean> {
     const { identity, lease, clock, onError } = this.#options;
-    // The lease counts from before the request: until then nobody else can have seen it change.
+    // The lease counts from before the request: until then no other process can have seen it change.
     const before = clock.monotonic();
     try {
       const found = await this.#inTime(lease.read());

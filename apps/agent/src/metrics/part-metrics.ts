@@ -13,7 +13,7 @@ import { durationBuckets, type MetricFactory } from "./registry.ts";
 /**
  * Metrics of the conntrack clean-up, with upstream's names, labels and buckets.
  *
- * @param resetsTCP also what is deleted of TCP, which upstream leaves alone
+ * @param resetsTCP also what is deleted of TCP, which upstream does not touch
  */
 export function conntrackMetrics(make: MetricFactory, resetsTCP: boolean) {
   const family = ["ip_family"] as const;

@@ -133,7 +133,7 @@ function followersOf(parts: AgentParts, made: Followed): readonly SyncFollower[]
     problemFollower(made.problems),
     syncLog(log),
     metricsFollower({ ...metrics, mode, planner, state, clock }),
-    ...("iptables" in kernel ? besideRules(parts, made, kernel) : []),
+    ...("iptables" in kernel ? alongsideRules(parts, made, kernel) : []),
     ...("probed" in kernel ? [serviceHealthFollower(made.serviceHealth)] : []),
     ...(parts.events === undefined ? [] : [eventFollower(parts.events)]),
     ...(parts.followers ?? []),
@@ -148,7 +148,7 @@ function alarmOf({ config, log, events }: AgentParts, { families, planner, metri
 }
 
 /** What a node needs alongside its rules: health checks, connection tracking, and what other modes left. */
-function besideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonly SyncFollower[] {
+function alongsideRules(parts: AgentParts, made: Followed, kernel: Kernel): readonly SyncFollower[] {
   const { config, log, clock, mode, relaying, removals } = parts;
   const { families, planner, inputs } = made;
   const metrics = made.metrics.conntrack;

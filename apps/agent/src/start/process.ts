@@ -119,7 +119,7 @@ export function writeConfig(path: string, text: string): void {
   }
 }
 
-/** Tells the kernel how late to choose this process when memory runs out. Lowering it needs CAP_SYS_RESOURCE. */
+/** Sets how late the kernel chooses this process when memory runs out. Lowering it needs CAP_SYS_RESOURCE. */
 export async function adjustOOMScore(score: number, log: Log): Promise<void> {
   await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: unknown) =>
     log.verbose(2, "Cannot set the OOM score; it stays unchanged", {
@@ -133,8 +133,8 @@ export async function adjustOOMScore(score: number, log: Log): Promise<void> {
 const OPENS = /(?:^|\s)--inspect(?:-brk|-wait)?(?=[=\s]|$)/;
 
 /**
- * Why this process must not go on: it was started with Node's inspector open, which runs whatever any local user tells
- * it with the agent's rights. SIGUSR1, which opens it later, is taken by the bundle's first line.
+ * Why this process must not go on: it was started with Node's inspector open, which runs any local user's code with the
+ * agent's rights. The bundle's first line takes SIGUSR1, which opens it later.
  *
  * @param options those of Node on the command line (`process.execArgv`)
  * @param environment those of NODE_OPTIONS

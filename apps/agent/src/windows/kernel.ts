@@ -5,7 +5,7 @@ import { prefixLengthOf, sleep, type Timers } from "@fairlead/base";
 import type { NodeAddress } from "@fairlead/kernel";
 import { type LocalKernel, localKernel, sourceAddress } from "../kernel.ts";
 
-/** Milliseconds between two looks at the node's addresses: Node is not told of their changes. */
+/** Milliseconds between two looks at the node's addresses: Node does not report their changes. */
 const LOOK_MS = 10_000;
 
 /** @param list default: those of this machine */

@@ -149,7 +149,7 @@ describe("a Gateway's Service", () => {
     expect(annotations["metallb.io/loadBalancerIPs"]).toBe(annotation);
   });
 
-  test("of another owner with its name is left alone, and the Gateway says so", async () => {
+  test("of another owner with its name is not changed, and the Gateway says so", async () => {
     const cluster = new GatewayCluster(gatewayClass(), gateway("gw", [TCP]), backend("gw-fairlead"));
     await cluster.settle();
     expect(conditionsOf(statusOf(cluster))).toEqual({ Accepted: "True Accepted", Programmed: "False Invalid" });
@@ -644,7 +644,7 @@ describe("slices of a Gateway's Service", () => {
     expect(cluster.mirrored()).toEqual(["u>5353/UDP,t>5353/TCP IPv4: 10.0.3.1"]);
   });
 
-  test("that claim to be a Gateway's are put right; those of a Service that is not a Gateway's are left alone", async () => {
+  test("that claim to be a Gateway's are repaired; those of a Service that is not a Gateway's stay", async () => {
     const claim = { labels: { "endpointslice.kubernetes.io/managed-by": "gateways.fairlead.dev" } };
     const cluster = await settled(
       route("r"),

@@ -1,4 +1,4 @@
-/** Connections with Services, and whom they are with. */
+/** Connections with Services, and their endpoints. */
 
 import { familyOf } from "@fairlead/base";
 import type { Connection } from "@fairlead/kernel";
@@ -22,7 +22,7 @@ export const slice = endpointSlice("web-1", {
   ports: [{ name: "http", port: 8_080 }],
   endpoints: [{ address: "10.144.2.6" }],
 });
-/** Whom clients call, and who answers: `web`, endpoints that are there and gone. */
+/** What clients call, and what answers: `web`, endpoints that are there and gone. */
 export const HTTP = ["10.96.0.10", 80] as const;
 export const A = ["10.144.2.6", 8_080] as const;
 export const B = ["10.144.2.7", 8_080] as const;

@@ -80,7 +80,7 @@ export function emptyPlan(family: IPFamily = "IPv4", node: Partial<NodePlan> = {
   };
 }
 
-/** What followers are told of a sync that had nothing to write. */
+/** What followers get of a sync that had nothing to write. */
 export function runOf(outcome: FamilyOutcome, family: IPFamily = "IPv4"): FamilyRun {
   return { family, plan: emptyPlan(family), change: undefined, outcome };
 }

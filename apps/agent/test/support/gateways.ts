@@ -159,7 +159,7 @@ export class GatewayCluster {
 
   delete(kind: Followed, key: Key): void {
     this.objects.delete(`${kind} ${key}`);
-    this.#tell(kind, key, undefined);
+    this.#report(kind, key, undefined);
   }
 
   get(kind: Followed, key: Key): RawObject | undefined {
@@ -214,11 +214,11 @@ export class GatewayCluster {
     const metadata = { ...objectAt(raw, "metadata"), resourceVersion: String(this.#version) };
     const stored = JSON.parse(JSON.stringify({ ...raw, metadata })) as RawObject;
     this.objects.set(`${kind} ${key}`, stored);
-    this.#tell(kind, key, stored);
+    this.#report(kind, key, stored);
     return stored;
   }
 
-  #tell(kind: Followed, key: Key, raw: RawObject | undefined): void {
+  #report(kind: Followed, key: Key, raw: RawObject | undefined): void {
     if (this.lags) this.#waiting.push(() => this.state.set(kind, key, raw));
     else this.state.set(kind, key, raw);
   }

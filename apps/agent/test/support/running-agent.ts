@@ -273,7 +273,7 @@ const RESOURCES: Readonly<Record<string, Name>> = {
   ServiceCIDR: "serviceCIDRs",
 };
 
-/** A source of objects that does what a test tells it, in the order it tells. */
+/** A source of objects that does what a test scripts, in that order. */
 export class ScriptedSource implements ObjectSource {
   #subscriptions: Subscriptions = {};
   readonly #given = new Set<string>();
@@ -324,7 +324,7 @@ export class ScriptedSource implements ObjectSource {
   #of(kind: string): Subscription<unknown> {
     const resource = RESOURCES[kind];
     const subscription = resource === undefined ? this.#others(kind)[0] : this.#subscriptions[resource];
-    if (subscription === undefined) throw new Error(`nobody follows ${kind}`);
+    if (subscription === undefined) throw new Error(`nothing follows ${kind}`);
     return subscription;
   }
 }

@@ -357,7 +357,7 @@ class SerialQueue {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work);
-    // Whoever asked for it is told; the next one does not mind.
+    // The caller gets the error; the next job runs all the same.
     this.#last = turn.catch(() => undefined);
     return turn;
   }

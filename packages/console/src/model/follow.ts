@@ -164,8 +164,8 @@ const KINDS: Readonly<Record<string, string>> = {
   serviceCIDRs: "ServiceCIDR",
 };
 
-/** More of them are counted, not told. */
-const MOST_TOLD = 100;
+/** More of them are counted, not listed. */
+const MOST_LISTED = 100;
 /** Nor is more kept than this: a client could write any number of bad objects. */
 const MOST_KEPT = 10_000;
 
@@ -201,7 +201,7 @@ export class UnusableObjects {
   /** In the order in which they were found. */
   now(): UnusableAnswer {
     const rows = [...this.#rows.values()].flat();
-    return { objects: this.#rows.size, rows: rows.slice(0, MOST_TOLD) };
+    return { objects: this.#rows.size, rows: rows.slice(0, MOST_LISTED) };
   }
 
   #put(object: string, rows: readonly UnusableRow[]): void {

@@ -77,7 +77,7 @@ export class NodePoller {
     }
   }
 
-  /** Nobody has anything in view anymore. */
+  /** No page has anything in view anymore. */
   stop(): void {
     for (const page of [...this.#views.keys()]) this.view(page, []);
   }

@@ -270,7 +270,7 @@ class NetworksReading {
     const others = this.others.map((other) =>
       overlaid(other, pasted.get(other) ?? new Map(), () => have(nameOf(other))),
     );
-    // They come before the lists, so that what is told to be complete has them.
+    // They come before the lists, so that a complete list has them.
     for (const [other, objects] of pasted) {
       for (const [key, object] of objects) await other.onChange({ type: "upsert", key, object });
     }

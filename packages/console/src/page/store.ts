@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import type { ConsoleFacts, NodeRow, ServiceRow, SourceAnswer, StreamEvents, UnusableAnswer } from "../protocol.ts";
 
-/** What the stream has told so far. */
+/** What the stream has reported so far. */
 export class Store {
   readonly rows = new Map<string, ServiceRow>();
   readonly nodes = new Map<string, NodeRow>();
@@ -21,7 +21,7 @@ export class Store {
   #view: { readonly nodes: readonly string[]; readonly traffic: boolean } = { nodes: [], traffic: false };
   #pending = false;
   /** Whether a view is on its way to the server, and whether another one is to follow. */
-  readonly #telling = { now: false, again: false };
+  readonly #reporting = { now: false, again: false };
   readonly #readers = new Set<() => void>();
 
   /** Names of all services, in their order. */
@@ -32,7 +32,7 @@ export class Store {
 
   connect(): void {
     const events = new EventSource("events");
-    document.addEventListener("visibilitychange", () => void this.#tellView());
+    document.addEventListener("visibilitychange", () => void this.#reportView());
     const on = <K extends keyof StreamEvents>(name: K, take: (data: StreamEvents[K]) => void) => {
       events.addEventListener(name, (event) => {
         take(JSON.parse(event.data));
@@ -55,7 +55,7 @@ export class Store {
     events.addEventListener("whole", (event) => {
       this.link = "live";
       this.#stream = JSON.parse(event.data).stream;
-      void this.#tellView();
+      void this.#reportView();
       this.#changed();
     });
     events.addEventListener("error", () => {
@@ -68,7 +68,7 @@ export class Store {
   look(nodes: readonly string[], traffic = false): void {
     if (nodes.join() === this.#view.nodes.join() && traffic === this.#view.traffic) return;
     this.#view = { nodes, traffic };
-    void this.#tellView();
+    void this.#reportView();
   }
 
   subscribe(reader: () => void): () => void {
@@ -96,15 +96,15 @@ export class Store {
   }
 
   /** One at a time: of two at once the older one can come last. Of those that wait only the newest is sent. */
-  async #tellView(): Promise<void> {
-    this.#telling.again = true;
-    if (this.#telling.now) return;
-    this.#telling.now = true;
-    while (this.#telling.again) {
-      this.#telling.again = false;
+  async #reportView(): Promise<void> {
+    this.#reporting.again = true;
+    if (this.#reporting.now) return;
+    this.#reporting.now = true;
+    while (this.#reporting.again) {
+      this.#reporting.again = false;
       await this.#sendView();
     }
-    this.#telling.now = false;
+    this.#reporting.now = false;
   }
 
   async #sendView(): Promise<void> {
@@ -112,7 +112,7 @@ export class Store {
     // Nodes are not looked at for a page that is not in view.
     const view = document.hidden ? { nodes: [], traffic: false } : this.#view;
     const body = JSON.stringify({ stream: this.#stream, ...view });
-    // A stream that is gone comes back with another name, and tells again.
+    // A stream that is gone comes back with another name, and the page reports again.
     await fetch("api/view", { method: "POST", body }).catch(() => undefined);
   }
 
@@ -131,7 +131,7 @@ export class Store {
 /** Shows the component again whenever the store has changed. */
 export function useStore(store: Store): void {
   const [, again] = useReducer((count: number, _: undefined) => count + 1, 0);
-  // With the rendering itself: an effect comes a frame later, and what the server tells until then would not be shown.
+  // With the rendering itself: an effect comes a frame later, and what the server sends until then would not be shown.
   useLayoutEffect(() => store.subscribe(() => again(undefined)), [store]);
 }
 

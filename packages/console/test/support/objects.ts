@@ -35,7 +35,7 @@ export const shop: readonly RawObject[] = [
       { address: "10.144.2.8", nodeName: "node-b", ready: false, serving: true, terminating: true },
     ],
   }),
-  service("nobody", { clusterIPs: ["10.96.0.12"], ports: [{ port: 80 }] }),
+  service("no-endpoint", { clusterIPs: ["10.96.0.12"], ports: [{ port: 80 }] }),
   service("nginx-ovn", { clusterIPs: ["10.96.95.98"], ports: [{ port: 80 }] }),
   endpointSlice("nginx-ovn-1", {
     service: "nginx-ovn",

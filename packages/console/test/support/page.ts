@@ -80,7 +80,7 @@ export async function setHidden(page: Page, hidden: boolean): Promise<void> {
 
 /** What axe finds on the page: each rule with the first element. */
 export async function axeFinds(page: Page): Promise<readonly string[]> {
-  // By the debugger's way: the page's own policy lets nobody add a script.
+  // By the debugger's way: the page's own policy forbids added scripts.
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>("axe.run()");
   return violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`);
@@ -140,7 +140,7 @@ export async function openConsole(
   };
 }
 
-interface Told {
+interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
@@ -150,7 +150,7 @@ interface Told {
 export function visit(
   url: string,
   { method = "GET", headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<Told> {
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { method, headers, agent: false }, async (response) => {
       let text = "";

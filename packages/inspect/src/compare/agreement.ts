@@ -30,7 +30,7 @@ export interface PacketFinding {
   readonly frontend: Pick<Frontend, "kind" | "port"> & { readonly address: string };
   readonly source: Source;
   readonly wanted: OutcomeShares;
-  /** Absent: it cannot be told, for the reason. */
+  /** Absent: it is unknown, for the reason. */
   readonly found?: OutcomeShares;
   /** What is found where other programs masquerade it as well, which is no disagreement. */
   readonly masqueraded?: OutcomeShares;
@@ -43,7 +43,7 @@ export interface Agreement {
   readonly checked: number;
   /** Those with which something else happens than the plan wants. */
   readonly disagreements: readonly PacketFinding[];
-  /** Those of which it cannot be told. */
+  /** Those of which it is unknown. */
   readonly unknown: readonly PacketFinding[];
 }
 

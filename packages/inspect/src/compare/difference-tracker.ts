@@ -96,7 +96,7 @@ export class Rounds {
     this.#urgent.add(id);
   }
 
-  /** Everybody is looked at once more. */
+  /** Starts another round over all of them. */
   begin(ids: Iterable<string>): void {
     this.#rest = ids[Symbol.iterator]();
     this.#open = true;

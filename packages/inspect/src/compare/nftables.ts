@@ -45,8 +45,8 @@ export function servicesInTable({ sets }: NftTable): ReadonlySet<string> {
 }
 
 /**
- * Whether services of a table are in chains as only kube-proxy has them: whether it serves them rightly is told by
- * where packets go.
+ * Whether services of a table are in chains as only kube-proxy has them: whether it serves them correctly, only the
+ * packets' ways show.
  */
 export function isKubeProxyTable(table: NftTable): boolean {
   return kubeProxyKeys(table).size > 0;
@@ -98,7 +98,7 @@ const IN_MEANING: Sameness = {
   ignores: ({ name, flags }) => isOfClass(name) || flags.includes("anonymous"),
 };
 
-/** kube-proxy needs no other chains than the hooks', and what of its own is missing packets tell. */
+/** kube-proxy needs no other chains than the hooks', and packets show what of its own is missing. */
 function countsForKubeProxy(one: TableDifference): boolean {
   if (one.object === "set") return one.kind !== "missing";
   if (one.object === "rules") return !isFirewallChain(one.wanted.name);
@@ -288,7 +288,7 @@ function isKubeProxyChain(name: string): boolean {
   return OWN_CHAIN.test(name);
 }
 
-/** Where an element leads that only kube-proxy writes; what becomes of packets there only the tracer can tell. */
+/** Where an element leads that only kube-proxy writes; only the tracer knows what becomes of packets there. */
 function kubeProxyChain({ value }: SetElement): string | undefined {
   return typeof value === "object" && "chain" in value && isKubeProxyChain(value.chain) ? value.chain : undefined;
 }

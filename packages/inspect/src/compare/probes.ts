@@ -12,7 +12,7 @@ import type {
 } from "@fairlead/core";
 import type { Packet } from "@fairlead/trace";
 
-/** The first packet of a connection to a service, of a kind that rules may tell from others. */
+/** The first packet of a connection to a service, of a kind that rules may distinguish from others. */
 export interface Probe {
   /** `namespace/name:port` */
   readonly service: string;
@@ -54,7 +54,7 @@ export function* endpointProbesOf(
   yield* probesFrom(group, node, nodeAddress, () => [source]);
 }
 
-/** Somebody who sends packets: an address that stands for all of a class. */
+/** A sender of packets: an address that stands for all of a class. */
 export interface Source {
   readonly class: SourceClass;
   readonly address: string;
@@ -108,14 +108,14 @@ export function addressIn(cidr: string): string {
   return wordsText(hostBits > 1 ? last.with(-1, (last.at(-1) ?? 0) - 1) : last);
 }
 
-/** Whether a frontend that not everybody may use lets an address in. */
+/** Whether a frontend that admits only some clients lets an address in. */
 export function lets(sources: AllowedSources | undefined, address: string): boolean {
   return sources === undefined || sources.addresses.includes(address) || inAnyOf(sources.ranges)(address);
 }
 
 /**
- * Every kind of packet that tells one treatment of a group from another: from each class of sources, from an address of
- * each source range, and from the endpoints of this node, which may come to themselves.
+ * Every kind of packet that distinguishes one treatment of a group from another: from each class of sources, from an
+ * address of each source range, and from the endpoints of this node, which may come to themselves.
  *
  * @param nodeAddress where node ports are asked for, and the source of the node's own packets; absent: neither is
  */
@@ -180,7 +180,7 @@ function podSource(detector: LocalTrafficDetector, family: IPFamily): readonly S
   return addresses.map((address) => ({ class: "pod", address, inInterface: podInterface(detector) }));
 }
 
-/** Where packets of this node's pods come in; any, where interfaces do not tell them. */
+/** Where packets of this node's pods come in; any, where interfaces do not distinguish them. */
 function podInterface(detector: LocalTrafficDetector): string {
   if (detector.kind === "bridge") return detector.interface;
   return detector.kind === "interface-prefix" ? `${detector.prefix}0` : "pod0";

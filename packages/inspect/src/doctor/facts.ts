@@ -42,7 +42,7 @@ export interface NodeFacts {
   readonly routes: readonly string[] | undefined;
   /** The node's own addresses are missing in it where they could not be read. */
   readonly cidrs: readonly NamedCIDR[];
-  /** Whether the mode tells clients apart at an address, as `excluded-clients` wants; absent: it need not. */
+  /** Whether the mode distinguishes clients at an address, as `excluded-clients` wants; absent: it need not. */
   readonly distinguishesClients?: boolean;
   /**
    * Interfaces whose clients are answered by them though the node has its default route elsewhere (`replyVia`), with

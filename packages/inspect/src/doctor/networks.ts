@@ -211,7 +211,7 @@ const kubeOVN = line("kube-ovn's REJECT of services", [
     found: rejects,
     advice:
       "use iptables or nftables mode, or set iptables.masqueradeAll (--masquerade-all): in ipvs mode these rules reject TCP to each " +
-      "ClusterIP from whoever is not masqueraded, so pods of our own network reach none; deleted by hand they come back",
+      "ClusterIP from clients that are not masqueraded, so pods of our own network reach none; deleted by hand they come back",
   },
   {
     warning: "kube-ovn-set",
@@ -326,7 +326,7 @@ const cilium = lines(
 );
 
 const excludedClients = lines(({ distinguishesClients }) => [distinguishesClients ?? []].flat(), "excluded clients", [
-  { when: (tells) => tells, found: "other networks' ClusterIPs are served to all but their own pods" },
+  { when: (distinguished) => distinguished, found: "other networks' ClusterIPs are served to all but their own pods" },
   {
     warning: "excluded-clients",
     found: "this mode cannot distinguish clients: ClusterIPs of other networks are left to them for all clients",

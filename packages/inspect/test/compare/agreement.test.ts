@@ -90,8 +90,8 @@ test("excluded clients: their packets are to be left, and only theirs", async ()
   const scenario = goldenScenario("01-clusterip");
   const flags = ["--exclude-cluster-cidr=10.144.154.0/24", "--excluded-frontends=excluded-clients"];
   const plan = await planned(scenario, { flags });
-  const everybody = agreement(plan, parseSave(scenario.iptables)).disagreements.map(reported);
-  expect(everybody).toEqual([expect.stringMatching(/^cluster-ip 10\.96\.67\.75:80 outside: untouched but /)]);
+  const allClients = agreement(plan, parseSave(scenario.iptables)).disagreements.map(reported);
+  expect(allClients).toEqual([expect.stringMatching(/^cluster-ip 10\.96\.67\.75:80 outside: untouched but /)]);
   const others = scenario.iptables.replace(
     /^(-A KUBE-SERVICES -d 10\.96\.67\.75.*)-j \S+$/m,
     (rule, packets: string) => `${packets.replace("-d", "-s 10.144.154.0/24 -d")}-j RETURN\n${rule}`,

@@ -92,13 +92,13 @@ describe("ipvs mode's objects", () => {
       ["default/web extra: virtual server TCP 10.96.0.80:81: the virtual server"],
     ],
     [
-      "somebody else's virtual server",
+      "another program's virtual server",
       { servers: [...expected.servers, ...expected.servers.map((one) => ({ ...one, address: "192.0.2.1" }))] },
       [],
     ],
   ])("%s", (_, damaged, wanted) => expect(found(damaged)).toEqual(wanted));
 
-  test("somebody else's sets are not looked at", () => {
+  test("other programs' sets are ignored", () => {
     expect(
       found({ sets: [...expected.sets, { name: "cali40x", type: "hash:net", members: new Set(["10.0.0.0/8"]) }] }),
     ).toEqual([]);

@@ -25,10 +25,10 @@ async function blocked(...others: readonly string[]) {
   const kernel = { ruleSet: rules(...others), environment };
   const { planned, config } = await sideOf(scenario, { mode: "nftables", flags: ["--nodeport-addresses=all"] });
   const plan = planned.planner.plan("IPv4");
-  const alone = withoutProxy(kernel);
+  const unproxied = withoutProxy(kernel);
   const nftables = toEnd(dryTables(plan, { mode: "nftables", config }));
   const { groups, node } = plan;
-  const after = { ...alone, nftables };
+  const after = { ...unproxied, nftables };
   const semantics = factsOf("iptables").semantics;
   const request = { groups: groups.values(), node, before: kernel, after, nodeAddress: NODE_ADDRESS, semantics };
   return blockedPackets(request);
@@ -74,7 +74,7 @@ describe("rules that read a proxy's chains", () => {
 });
 
 describe("packets that others' rules stop in nftables mode only", () => {
-  test("none where nobody else has rules", async () => {
+  test("none where no other program has rules", async () => {
     expect(await blocked()).toEqual([]);
   });
 

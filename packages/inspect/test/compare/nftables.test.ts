@@ -93,7 +93,7 @@ describe("what is found", () => {
     ]);
   });
 
-  test("services and endpoints that nobody wants", () => {
+  test("services and endpoints that are not in the plan", () => {
     const more = tableFor([...web([webA1, webA2, webB1]), ...workload(9, { endpoints: [webB1] }).objects]);
     expect(found(more).sort()).toEqual([
       "default/svc-9 extra endpoints of 10.96.2.9 . tcp . 80: 10.144.2.6 . 8080",
@@ -111,7 +111,7 @@ describe("what is found", () => {
     ]);
   });
 
-  test("another policy, and a base chain that nobody wants", () => {
+  test("another policy, and a base chain that is not in the plan", () => {
     expect(found(changed(/(chain filter-input \{\n.*policy )accept/, "$1drop"))).toEqual([
       "- different chain filter-input: type filter hook input priority 0; policy drop, expected type filter hook input priority 0; policy accept",
     ]);

@@ -89,7 +89,7 @@ describe("what is found", () => {
     expect(all).toContain("default/lbs missing: nat KUBE-SERVICES");
   });
 
-  test("a service that nobody wants", () => {
+  test("a service that is not in the plan", () => {
     const findings = compared(
       saved(
         iptables
@@ -104,7 +104,7 @@ describe("what is found", () => {
     ).toMatchObject([{ service: "default/lbs", kind: "extra" }]);
   });
 
-  test("other names of chains are told apart from what is missing", () => {
+  test("other names of chains are distinguished from what is missing", () => {
     const renamed = compared(saved(iptables), saved(iptables.replaceAll(SVC, "KUBE-SVC-OTHERNAMEOTHERNA")));
     expect(renamedServices(renamed)).toEqual(new Set(["default/lbs"]));
   });

@@ -66,7 +66,7 @@ describe("a plan, and a kernel in which a pod network masquerades", () => {
 describe("one rule in another way", () => {
   const { iptables } = goldenScenario("05-nodeport");
 
-  test("a share: both frontends, everybody", () => {
+  test("a share: both frontends, all senders", () => {
     const found = lines(iptables, iptables.replace("0.50000000000", "0.25000000000"));
     expect(found.map((line) => line.split(":")[0])).toContain("tcp 10.96.1.5");
     expect(found.find((line) => line.startsWith("tcp node port 30105"))).toMatch(/50 %.*→ .*25 %/);
@@ -85,7 +85,7 @@ describe("one rule in another way", () => {
     expect(inside[0]).toMatch(/from the node, elsewhere: .*masqueraded.* → [^m]*$/);
   });
 
-  test("a drop for one CIDR concerns that CIDR alone", () => {
+  test("a drop for one CIDR concerns only that CIDR", () => {
     const found = lines(
       iptables,
       iptables.replace(/^COMMIT/m, "-A FORWARD -s 10.144.0.0/16 -d 10.144.0.0/16 -j DROP\nCOMMIT"),

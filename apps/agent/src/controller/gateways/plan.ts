@@ -12,7 +12,7 @@ export interface GatewayPlan {
   readonly gateway: Gateway;
   /** Undefined: it is to have none. */
   readonly service: DesiredService | undefined;
-  /** Another one has the Service's name, and is left alone. */
+  /** Another Service has the name, and stays as it is. */
   readonly isTaken: boolean;
   readonly slices: readonly DesiredSlice[];
   readonly status: RawObject;

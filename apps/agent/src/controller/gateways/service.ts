@@ -167,7 +167,7 @@ export function serviceName({ name, className }: Pick<Gateway, "name" | "classNa
   return shortName(`${name}-${className}`);
 }
 
-/** A text as a DNS label of at most 63 characters: what is none is cut, and told apart by a hash. */
+/** A text as a DNS label of at most 63 characters: other texts are cut, and distinguished by a hash. */
 function shortName(text: string): string {
   if (/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
   const readable = text
@@ -178,7 +178,7 @@ function shortName(text: string): string {
   return `${readable.replace(/-+$/, "") || "g"}-${digest(text)}`;
 }
 
-/** Ten digits that tell texts apart in names. */
+/** Ten digits that distinguish texts in names. */
 export function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 10);
 }

@@ -274,7 +274,7 @@ interface WaitingProps {
   readonly of?: string;
 }
 
-/** In place of what is not there yet, or cannot be told. */
+/** In place of what is not there yet, or is unknown. */
 export function Waiting({ title, asked, of = "this console" }: WaitingProps) {
   return (
     <>

@@ -188,7 +188,7 @@ class Plot {
 
   constructor(element: HTMLElement, valueText: (value: number) => string) {
     const color = (name: string) => () => getComputedStyle(element).getPropertyValue(`--${name}`);
-    // Without a value the axes would tell times of 1970.
+    // Without a value the axes would show times of 1970.
     const isEmpty = (plot: UPlot) => plot.data[0].length === 0;
     const axis = { stroke: color("quiet"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {

@@ -168,7 +168,7 @@ function LearnedState({ cidr, stage, why }: Networks["cidrs"][number]) {
 /** More rows than anybody reads: the list of services filters. */
 const MOST = 300;
 
-/** Services that another network serves, alone or with us, each with why. */
+/** Services that another network serves, by itself or with us, each with why. */
 function OthersServices({ rows }: { readonly rows: readonly OwnershipRow[] }) {
   return (
     <>

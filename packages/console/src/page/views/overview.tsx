@@ -11,7 +11,7 @@ import { type Store, useRunning } from "../store.ts";
 /** As many nodes are looked at without being asked for. */
 const MOST_NODES = 12;
 
-/** What one looks at first: what differs and the nodes, and beside them where traffic goes. */
+/** What one looks at first: what differs and the nodes, and next to them where traffic goes. */
 export function OverviewView({ store }: { readonly store: Store }) {
   const { facts, revision } = store;
   const kernels = facts?.kernels === true;
@@ -119,7 +119,7 @@ function Node({ row }: { readonly row: NodeRow }) {
   );
 }
 
-/** More that differ are for the list of services: they have one cause, or nobody reads them here. */
+/** More that differ belong in the list of services: they have one cause, or are too many to read here. */
 const MOST_SERVICES = 10;
 
 interface DifferingProps {
@@ -206,7 +206,7 @@ function differTile(nodes: readonly NodeRow[], differing: number) {
 /** Objects that agents leave out, or take without some of their fields, and why. */
 function Unusable({ unusable: { objects, rows } }: { readonly unusable: UnusableAnswer }) {
   if (objects === 0) return null;
-  const told = new Set(rows.map(({ object }) => object)).size;
+  const listed = new Set(rows.map(({ object }) => object)).size;
   return (
     <section class="panel" aria-label="Objects that cannot be read">
       <h2>
@@ -224,7 +224,7 @@ function Unusable({ unusable: { objects, rows } }: { readonly unusable: Unusable
           ["Found", ({ at }) => <Age at={at} />],
         ]}
       />
-      {objects > told && <p class="quiet">and {objects - told} more objects</p>}
+      {objects > listed && <p class="quiet">and {objects - listed} more objects</p>}
     </section>
   );
 }

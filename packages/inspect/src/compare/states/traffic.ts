@@ -183,7 +183,7 @@ function merged(destination: Destination, changes: readonly Changed[]): readonly
 const MOST_CIDRS = 16;
 
 /**
- * One sender for each class that either rule set tells apart by its address: those in a CIDR that a rule names as a
+ * One sender for each class that either rule set distinguishes by its address: those in a CIDR that a rule names as a
  * source, the node itself, and all others.
  */
 function sendersOf(

@@ -56,7 +56,7 @@ test("nftables mode: the same", () => {
   );
 });
 
-test("source ranges of a service without endpoints: iptables mode refuses everybody, nftables mode asks them still", async () => {
+test("source ranges of a service without endpoints: iptables mode refuses all clients, nftables mode still checks the ranges", async () => {
   const none = webState({ type: "LoadBalancer", protocol: "UDP", ranges: true, endpoints: [] });
   for (const external of ["Cluster", "Local"] as const) {
     expect(await inIptables([[1, { ...none, external }]])).toEqual([]);

@@ -6,7 +6,7 @@ const subject = { id: "a", family: "IPv4", name: "default/web" } as const;
 const differences: readonly Difference[] = [{ kind: "missing", packet: "p", wanted: "w", found: "f" }];
 const agreed: readonly Difference[] = [];
 
-test("a difference counts once it has lasted for the grace, and is told once", () => {
+test("a difference counts once it has lasted for the grace, and is reported once", () => {
   const suspicions = new DifferenceTracker(GRACE);
   expect(suspicions.seen(subject, differences, 0)).toBeUndefined();
   expect(suspicions.seen(subject, differences, GRACE - 1)).toBeUndefined();
@@ -27,7 +27,7 @@ test("what agrees before the grace is over is no news; afterwards it is", () => 
   expect(suspicions.all).toEqual([]);
 });
 
-test("the grace begins anew with each change of what is wanted, and not once it is told", () => {
+test("the grace begins anew with each change of what is wanted, and not once it is reported", () => {
   const suspicions = new DifferenceTracker(GRACE);
   suspicions.seen(subject, differences, 0);
   suspicions.changed("a", 4_000);
@@ -50,7 +50,7 @@ test("the next that can become news is the one that has differed for longest", (
   expect(suspicions.nextIn(7_000)).toBeUndefined();
 });
 
-test("a round gives everybody once, and what is urgent apart", () => {
+test("a round gives each one once, and what is urgent separately", () => {
   const rounds = new Rounds();
   expect(rounds.next()).toBeUndefined();
   rounds.begin(["a", "b"]);

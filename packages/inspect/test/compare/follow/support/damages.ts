@@ -55,7 +55,7 @@ const iptables: readonly Row[] = [
   ],
   ["a rejection is missing", EMPTY, without(/^-A KUBE-SERVICES .*REJECT.*\n/m), "verdict"],
   ["a node port's rejection is missing", EMPTY, without(/^-A KUBE-EXTERNAL-SERVICES .*REJECT.*\n/m), "verdict"],
-  ["source ranges let everybody in", RANGES, without(/^-A KUBE-PROXY-FIREWALL .*\n/m), "verdict"],
+  ["source ranges let all clients in", RANGES, without(/^-A KUBE-PROXY-FIREWALL .*\n/m), "verdict"],
   ["a source range is missing", RANGES, without(/^-A KUBE-FW\S+ -s 198\.51\.100\.0\/24.*\n/m), "verdict"],
   ["affinity is lost", AFFINITY, (text) => text.replace(/^-A KUBE-SVC\S+ .*--rcheck.*\n/gm, ""), "affinity"],
   ["one endpoint's affinity is lost", AFFINITY, without(/^-A KUBE-SVC\S+ .*--rcheck.*\n/m), "affinity"],
@@ -111,7 +111,7 @@ const nftables: readonly Row[] = [
     "verdict",
   ],
   ["a node port's rejection is missing", EMPTY, without(/elements = \{ tcp \. 30104 [^}]*\}/), "verdict"],
-  ["source ranges let everybody in", RANGES, without(/^.*ip saddr != \{.*drop\n/m), "verdict"],
+  ["source ranges let all clients in", RANGES, without(/^.*ip saddr != \{.*drop\n/m), "verdict"],
   [
     "a source range is missing",
     RANGES,
@@ -154,7 +154,7 @@ const ipvs: readonly Row[] = [
     instead(/^-A KUBE-SERVICES /m, "-A KUBE-SERVICES -d 10.96.1.9/32 -j RETURN\n$&"),
     "masquerade",
   ],
-  ["source ranges let everybody in", RANGES, without(/^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/m), "verdict"],
+  ["source ranges let all clients in", RANGES, without(/^-A KUBE-SOURCE-RANGES-FIREWALL -j DROP\n/m), "verdict"],
   [
     "all source ranges are missing",
     RANGES,
