@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { lowered, measure, overBudget } from "./budget.mjs";
 import { smallFiles } from "./small-files.mjs";
+import { replacedWords } from "./words.mjs";
 
 const LONGEST_COMMENT = 120;
 
@@ -20,11 +21,6 @@ const BACKENDS = /^packages\/backend-[^/]+\/src\//;
 
 /** Plain data at a module's top has a name in capitals. Only what stands on one line is looked at. */
 const CONSTANT = /^(?:export )?const [a-z]\w* = (?:-?[\d_.]+|"[^"]*"|\/.+\/[a-z]*);$/;
-
-/** Words that CONTRIBUTING's list replaces, in what users read. Code is no prose, and docs/cli.md is made from the help. */
-const PROSE = /^(?:docs\/(?!cli\.md)[^/]+\.md|(?:[^/]+\/)*README\.md)$/;
-const REPLACED =
-  /\b(?:tells?|told|telling|beside|nobody|somebody|whom|whoever|(?<!\bthere )(?:is|are) no(?:ne)?(?! longer)|(?:has|have) none)\b/i;
 
 /** US spelling, in code as well: names, comments, messages. Fixtures are others' text. */
 const WRITTEN = /\.(?:[cm]?[jt]sx?|md|ya?ml|tpl|sh|c)$/;
@@ -68,7 +64,7 @@ const found = [
   ...files.filter((file) => LEFTOVER.test(file)).map((file) => `${file}: a tool left it; remove it`),
   ...files.filter((file) => /\.tsx?$/.test(file)).flatMap(inSource),
   ...files.filter((file) => TEST.test(file) && !OTHER_LIMITS.includes(file)).flatMap(inTest),
-  ...files.filter((file) => PROSE.test(file)).flatMap(inProse),
+  ...files.filter((file) => WRITTEN.test(file)).flatMap((file) => replacedWords(file, read(file))),
   ...files.filter((file) => WRITTEN.test(file) && !OTHERS_SPELLING.test(file)).flatMap(inWriting),
 ];
 
@@ -99,16 +95,6 @@ function inTest(file) {
       return `${file}:${line}: a limit or a clock of the test's own; leave it to tooling/vitest.ts`;
     }),
   );
-}
-
-function inProse(file) {
-  const text = readFileSync(file, "utf8").replace(/^```[\s\S]*?^```|`[^`\n]*`/gm, (code) =>
-    code.replace(/[^\n]/g, "x"),
-  );
-  return text.split("\n").flatMap((line, at) => {
-    const word = REPLACED.exec(line)?.[0];
-    return word === undefined ? [] : [`${file}:${at + 1}: "${word}": CONTRIBUTING.md has the word that we use`];
-  });
 }
 
 function inWriting(file) {

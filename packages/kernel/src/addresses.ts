@@ -14,7 +14,7 @@ import {
   isAboutDevice,
   TYPES,
 } from "./links.ts";
-import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
+import { GROUPS, type ListeningSocket, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
 import { ADDRESS_FAMILIES, decodeReplies, type Reply } from "./netlink/messages.ts";
 import { list } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
@@ -159,7 +159,7 @@ async function* heard(
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<AddressChange | undefined, void, void> {
-  const room = Buffer.alloc(LONGEST_TOLD);
+  const room = Buffer.alloc(LONGEST_MESSAGE);
   // A sync in ipvs mode adds thousands of addresses.
   const yielding = slices();
   try {

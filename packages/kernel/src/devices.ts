@@ -13,7 +13,7 @@ import {
   isAboutDevice,
   TYPES,
 } from "./links.ts";
-import { GROUPS, LONGEST_TOLD, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
+import { GROUPS, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
 import { ADDRESS_FAMILIES, decodeReplies, encodeMessage, FLAGS } from "./netlink/messages.ts";
 import { list } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";
@@ -69,7 +69,7 @@ export function createDeviceFollower({ listen, open, timers }: DeviceFollowerOpt
   return {
     async *follow(signal, { networks = false } = {}) {
       const socket = await listen(groupsOf(networks));
-      const room = Buffer.alloc(LONGEST_TOLD);
+      const room = Buffer.alloc(LONGEST_MESSAGE);
       try {
         socket.join();
         const devices = await listDevices(open);

@@ -5,7 +5,7 @@ import type { Range } from "@fairlead/netfilter/netlink";
 import type { IPFamily } from "./family.ts";
 import { parseIpJson } from "./ip-json.ts";
 import { deviceIn, isAboutDevice, TYPES } from "./links.ts";
-import { GROUPS, LONGEST_TOLD, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
+import { GROUPS, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
 import { decodeReplies } from "./netlink/messages.ts";
 import type { Argv, Runner } from "./runner.ts";
 
@@ -147,7 +147,7 @@ async function* routingChanges(
   { signal, matters }: RoutingWatchOptions,
 ): AsyncGenerator<void, void, void> {
   const socket = await listen([...GROUPS.links, ...GROUPS.routes, ...GROUPS.rules]);
-  const room = Buffer.alloc(LONGEST_TOLD);
+  const room = Buffer.alloc(LONGEST_MESSAGE);
   try {
     socket.join();
     while (!signal.aborted) {

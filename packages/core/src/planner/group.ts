@@ -13,7 +13,7 @@ import { CLAIM_RANKS, type ClaimRank, type GroupClaims } from "./claims.ts";
 import { claimKey, FRONTEND_KINDS, type FrontendSpec, frontendSpecs, type Leaves } from "./frontends.ts";
 import { type Gates, gatesOf } from "./gates.ts";
 import type { PlannerOptions } from "./options.ts";
-import { isLeft, LEFT_ALONE, preserving, type TreatmentFacts, treatments } from "./treatments.ts";
+import { isLeft, LEFT, preserving, type TreatmentFacts, treatments } from "./treatments.ts";
 
 export interface GroupInput {
   /** The one copy of the service's key that is kept. */
@@ -326,7 +326,7 @@ function buildFrontend(
     at: address === undefined ? at : "address",
     port,
     policy,
-    treatments: spec.left ? LEFT_ALONE : treated(),
+    treatments: spec.left ? LEFT : treated(),
     ...(address === undefined ? undefined : { address }),
     ...clients,
   };

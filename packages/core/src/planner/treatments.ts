@@ -29,7 +29,7 @@ const DROP: Treatment = { verdict: "drop" };
 const LEAVE: Treatment = { verdict: "leave" };
 
 /** Of a frontend that another network serves. */
-export const LEFT_ALONE: Treatments = { pod: LEAVE, node: LEAVE, outside: LEAVE };
+export const LEFT: Treatments = { pod: LEAVE, node: LEAVE, outside: LEAVE };
 
 /** Whether another network serves a frontend. */
 export function isLeft(frontend: { readonly treatments: Treatments }): boolean {

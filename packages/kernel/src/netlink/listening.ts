@@ -37,7 +37,7 @@ export const GROUPS = {
 } as const;
 
 /** Longest datagram of the kernel's reports (NLMSG_GOODSIZE, and single messages may be larger). */
-export const LONGEST_TOLD = 1 << 16;
+export const LONGEST_MESSAGE = 1 << 16;
 
 /** `ListeningSocket.receive` for a caller that continues after events overflowed the buffer. */
 export function receiveOrLost(socket: ListeningSocket, into: Buffer): Buffer | "lost" | undefined {

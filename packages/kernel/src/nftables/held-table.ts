@@ -18,7 +18,7 @@ import {
   type SetElement,
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
-import { GROUPS, type ListeningSocket, LONGEST_TOLD, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
+import { GROUPS, type ListeningSocket, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
 
 interface HeldTableParts {
   readonly family: NftFamily;
@@ -57,7 +57,7 @@ const { CHAIN, FLAGS, GENERATION, MESSAGES, RULE, SET, SUBSYSTEM, TABLE } = nftN
  */
 export class HeldTable {
   readonly #parts: HeldTableParts;
-  readonly #room = Buffer.alloc(LONGEST_TOLD);
+  readonly #room = Buffer.alloc(LONGEST_MESSAGE);
   #socket: ListeningSocket | undefined;
   #copy: TableCopy | undefined;
   /** Up to which the copy has everything. */

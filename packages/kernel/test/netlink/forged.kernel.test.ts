@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import koffi from "koffi";
 import { expect } from "vitest";
 import { readNodeAddresses } from "../../src/addresses.ts";
-import { GROUPS, LONGEST_TOLD, openListening } from "../../src/netlink/listening.ts";
+import { GROUPS, LONGEST_MESSAGE, openListening } from "../../src/netlink/listening.ts";
 import { openRouteSocket, openTransactionSocket } from "../../src/netlink/socket.ts";
 import { generationOf } from "../../src/nftables/exchange.ts";
 import { insideTest } from "../kernel-test.ts";
@@ -60,7 +60,7 @@ insideTest(
       await openListening(GROUPS.nftables),
     ];
     listening.join();
-    const room = Buffer.alloc(LONGEST_TOLD);
+    const room = Buffer.alloc(LONGEST_MESSAGE);
     const heard = () => {
       let bytes = 0;
       for (let got = listening.receive(room); got !== undefined; got = listening.receive(room)) bytes += got.length;
