@@ -14,7 +14,13 @@ import {
   isAboutDevice,
   TYPES,
 } from "./links.ts";
-import { GROUPS, type ListeningSocket, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "./netlink/listening.ts";
+import {
+  GROUPS,
+  type ListeningSocket,
+  LONGEST_MESSAGE,
+  type OpenListening,
+  receiveOrLost,
+} from "./netlink/listening.ts";
 import { ADDRESS_FAMILIES, decodeReplies, type Reply } from "./netlink/messages.ts";
 import { list } from "./netlink/requests.ts";
 import type { NetlinkSocket, OpenNetlink } from "./netlink/socket.ts";

@@ -18,7 +18,13 @@ import {
   type SetElement,
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
-import { GROUPS, type ListeningSocket, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
+import {
+  GROUPS,
+  type ListeningSocket,
+  LONGEST_MESSAGE,
+  type OpenListening,
+  receiveOrLost,
+} from "../netlink/listening.ts";
 
 interface HeldTableParts {
   readonly family: NftFamily;

@@ -3,7 +3,13 @@
 import { sleep, slices, type Timers } from "@fairlead/base";
 import { Attributes } from "@fairlead/netfilter/netlink";
 import { FAMILY_NUMBERS, type NftFamily, nftNumbers } from "@fairlead/netfilter/nft";
-import { GROUPS, type ListeningSocket, LONGEST_MESSAGE, type OpenListening, receiveOrLost } from "../netlink/listening.ts";
+import {
+  GROUPS,
+  type ListeningSocket,
+  LONGEST_MESSAGE,
+  type OpenListening,
+  receiveOrLost,
+} from "../netlink/listening.ts";
 
 /**
  * transaction: another process's. lost: the kernel had more to report than was read in time, or this process did not
