@@ -174,7 +174,6 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-/** From the leaves up: a group that is removed has no other below it. The files in it go by themselves. */
 /**
  * Takes back what runs have left that were killed, in whose groups is no process.
  *
@@ -198,6 +197,7 @@ async function hasProcess(groups: string, id: string): Promise<boolean> {
   return false;
 }
 
+/** From the leaves up: a group that is removed has no other below it. The files in it go by themselves. */
 async function removeGroup(path: string): Promise<void> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return;
