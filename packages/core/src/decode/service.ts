@@ -159,8 +159,9 @@ export function owningGateway(raw: unknown): string | undefined {
 /** What of the annotation is no name of a route is passed over: its controller writes it anew. */
 function withRoutes(ports: readonly ServicePortSpec[], value: unknown): readonly ServicePortSpec[] {
   const entries = (stringOf(value) ?? "").split(",");
+  const routes = new Map(entries.map((entry) => [entry.slice(0, entry.indexOf("=")), entry]));
   return ports.map((port) => {
-    const route = entries.find((one) => one.startsWith(`${port.name}=`))?.slice(port.name.length + 1);
+    const route = routes.get(port.name)?.slice(port.name.length + 1);
     const [namespace = "", name = "", ...more] = route?.split("/") ?? [];
     const isName = isLabel(namespace) && isSubdomain(name) && more.length === 0;
     return isName ? { ...port, route: `${port.protocol}Route ${namespace}/${name}` } : port;
