@@ -106,8 +106,8 @@ test("a Gateway becomes a Service with slices and an address, by status subresou
   await expect.poll(metrics).toContain("fairlead_controller_leader 1");
   await ask("DELETE", `${OF_GATEWAYS}/tcproutes/r`);
   await expect.poll(addresses).toEqual([]);
-  // Of the route that went: its slice, the refused shares of both families, and what the listener counts.
-  await expect.poll(writes).toEqual(["endpointslices delete 3", "gateways update 1"]);
+  // Of the route that went: its slice, the refused shares of both families, what the listener counts, and its name.
+  await expect.poll(writes).toEqual(["endpointslices delete 3", "gateways update 1", "services update 1"]);
   await second.end();
 });
 
