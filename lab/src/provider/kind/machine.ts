@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { glob, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Argv, createRunner, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
@@ -35,12 +35,12 @@ export interface Machine {
 export async function openMachine(id: string, folder: string): Promise<Machine> {
   const putBack = await weighRun(id);
   const namespace = await createNamespace({ whole: true });
-  const lowerInotify = await raiseLimit(INOTIFY, process.pid);
+  const release = await holdSettings(SETTINGS, process.pid);
   const dispose = async () => {
     await namespace.dispose();
     await putBack();
     await removeGroups(id);
-    await lowerInotify();
+    await release();
   };
   try {
     const runner = await startDocker(namespace, id, folder);
@@ -180,14 +180,14 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
  * @param prefix of runs' ids
  * @returns what was done, a line each
  */
-export async function takeBack(prefix: string, groups = GROUPS, limit = INOTIFY): Promise<readonly string[]> {
+export async function takeBack(prefix: string, groups = GROUPS, settings = SETTINGS): Promise<readonly string[]> {
   const hierarchies = await readdir(groups).catch(() => []);
   const names = await Promise.all(["", ...hierarchies].map((one) => readdir(join(groups, one)).catch(() => [])));
   const ids = [...new Set(names.flat())].filter((name) => name.startsWith(prefix));
   const empty = await Promise.all(ids.map(async (id) => ((await hasProcess(groups, id)) ? [] : [id])));
   for (const id of empty.flat()) await removeGroups(id, groups);
   const lines = empty.flat().map((id) => `${id}: its control groups removed`);
-  return (await lowerLimit(limit)) ? [...lines, `${basename(limit.file)}: as before`] : lines;
+  return [...lines, ...(await restore(settings)).map((name) => `${name}: as before`)];
 }
 
 async function hasProcess(groups: string, id: string): Promise<boolean> {
@@ -205,55 +205,76 @@ async function removeGroup(path: string): Promise<void> {
   await rmdir(path).catch(() => {});
 }
 
-/** The one limit of the machine's that several nodes do not fit into: each systemd and kubelet has dozens. */
-const INOTIFY: SharedLimit = {
-  file: "/proc/sys/fs/inotify/max_user_instances",
-  enough: 1024,
-  holders: "/run/fairlead-inotify",
-};
-
-/** A limit that each run raises and the last one sets back. */
-export interface SharedLimit {
-  readonly file: string;
-  readonly enough: number;
-  /** Folder of the runs that need it: a file for each, named by its process, and what the limit was in `BEFORE`. */
+/** Settings of the whole machine that nodes need or change, by their paths below `root`. */
+export interface MachineSettings {
+  readonly root: string;
+  /** What is enough. */
+  readonly raised: Readonly<Record<string, number>>;
+  /** What nodes change by themselves. */
+  readonly changed: readonly string[];
+  /** Folder of the runs that need it: a file for each, named by its process, and what the values were in `BEFORE`. */
   readonly holders: string;
 }
+
+const SETTINGS: MachineSettings = {
+  root: "/proc/sys",
+  // Each systemd and kubelet has dozens of them.
+  raised: { "fs/inotify/max_user_instances": 1024 },
+  changed: [
+    // The kubelet: setupKernelTunables in pkg/kubelet/cm/container_manager_linux.go.
+    ...["vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"],
+    ...["kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"],
+    // systemd, by itself and by Debian's /usr/lib/sysctl.d.
+    ...["fs/file-max", "fs/nr_open", "kernel/pid_max", "kernel/core_pattern", "kernel/core_uses_pid", "kernel/sysrq"],
+    ...["fs/protected_fifos", "fs/protected_regular", "fs/protected_hardlinks", "fs/protected_symlinks"],
+  ],
+  holders: "/run/fairlead-settings",
+};
 
 const BEFORE = "before";
 
 /**
- * Raises a limit for this run.
+ * Keeps what settings are, and raises those that have to be for this run.
  *
  * @param run number of its process; a run whose process is gone holds nothing
- * @returns what sets it back, once no other run needs it
+ * @returns what sets them back, once no other run needs them
  */
-export async function raiseLimit(limit: SharedLimit, run: number): Promise<() => Promise<void>> {
-  const { file, enough, holders } = limit;
-  const found = (await readFile(file, "utf8")).trim();
+export async function holdSettings(settings: MachineSettings, run: number): Promise<() => Promise<void>> {
+  const { root, raised, changed, holders } = settings;
   const own = join(holders, String(run));
-  // A folder that a killed run left says what the limit was before it.
-  const isRaised = await readdir(holders).then(Boolean, () => false);
-  if (Number(found) >= enough && !isRaised) return async () => {};
+  const before: Record<string, string> = {};
+  for (const name of [...Object.keys(raised), ...changed]) {
+    const value = await readFile(join(root, name), "utf8").catch(() => undefined);
+    if (value !== undefined) before[name] = value;
+  }
   await mkdir(holders, { recursive: true });
-  await writeFile(join(holders, BEFORE), found, { flag: "wx" }).catch(() => {});
+  // A folder that a killed run left says what they were before it.
+  await writeFile(join(holders, BEFORE), JSON.stringify(before), { flag: "wx" }).catch(() => {});
   await writeFile(own, "");
-  await writeFile(file, String(enough));
+  for (const [name, enough] of Object.entries(raised)) {
+    if (Number(before[name]) < enough) await writeFile(join(root, name), String(enough));
+  }
   return async () => {
     await rm(own, { force: true });
-    await lowerLimit(limit);
+    await restore(settings);
   };
 }
 
-/** Sets it back where no run needs it that is there. @returns whether it was raised */
-async function lowerLimit({ file, holders }: SharedLimit): Promise<boolean> {
-  const before = await readFile(join(holders, BEFORE), "utf8").catch(() => undefined);
+/** Sets back what differs where no run needs it that is there. @returns the names of these settings */
+async function restore({ root, holders }: MachineSettings): Promise<readonly string[]> {
+  const text = await readFile(join(holders, BEFORE), "utf8").catch(() => undefined);
   const runs = (await readdir(holders).catch(() => [])).filter((name) => name !== BEFORE);
   const there = await Promise.all(runs.map((name) => processId(Number(name)).then(Boolean, () => false)));
-  if (before === undefined || there.some(Boolean)) return false;
-  await writeFile(file, before);
+  if (text === undefined || there.some(Boolean)) return [];
+  const restored: string[] = [];
+  for (const [name, before] of Object.entries<string>(JSON.parse(text))) {
+    const file = join(root, name);
+    if ((await readFile(file, "utf8")) === before) continue;
+    await writeFile(file, before);
+    restored.push(name);
+  }
   await rm(holders, { recursive: true });
-  return true;
+  return restored;
 }
 
 /** Short and another one whenever what is pinned changes: a part of names in the cache. */
