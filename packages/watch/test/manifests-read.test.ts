@@ -23,10 +23,17 @@ test("what another library writes is read as it was meant", () => {
   fc.assert(
     fc.property(fc.jsonValue(), style, (value, options) => {
       const meant = JSON.parse(JSON.stringify({ value }));
+      // A key of YAML 1.2, which that library writes; to us, as to kubectl, it is a merge.
+      fc.pre(!hasKey(meant, "<<"));
       expect(read(stringify(meant, options))).toEqual([meant]);
     }),
   );
 });
+
+function hasKey(value: unknown, key: string): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([name, below]) => name === key || hasKey(below, key));
+}
 
 const PLAIN = ["~", "null", "Null", "yes", "on", "True", "0777", "0o17", "0x1F", "0b1", "1_000", "1:30", "2026-11-23"];
 const MORE = ["1e3", ".5", "5.", "+5", "-0", "-.inf", ".NaN", "1.0", "10.96.0.10", "fd00::1", "=", "!!str 5"];
