@@ -35,8 +35,14 @@ const COST = fileURLToPath(new URL("cost.ts", import.meta.url));
 
 const TEMPORARY_FOLDER = fileURLToPath(new URL("temporary-folder.ts", import.meta.url));
 
+const PROPERTIES = fileURLToPath(new URL("properties.ts", import.meta.url));
+
 /** Nothing of a file stays for the next one but modules, so one start of a thread does for many files. */
-const PURE: TestSettings = { pool: "threads", isolate: false, setupFiles: [COST] };
+const PURE: TestSettings = {
+  pool: "threads",
+  isolate: false,
+  setupFiles: [COST, ...(process.env["FAIRLEAD_RUNS"] === undefined ? [] : [PROPERTIES])],
+};
 
 const SETTINGS: Readonly<Record<TestKind, TestSettings>> = {
   // In processes: what enters a namespace takes its whole process along.
