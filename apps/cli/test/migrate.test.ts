@@ -31,7 +31,7 @@ async function served(cluster: MigratedCluster, options: readonly string[] = [])
 }
 
 /** A process that ends, and a parent that does not wait for it; a shell sometimes does. */
-const PARENT = ["perl", "-e", "$| = 1; my $child = fork; exit unless $child; print qq($child\\n); sleep"];
+const PARENT = ["perl", "-e", "$| = 1; my $child = fork; exit unless $child; print qq($child\\n); sleep"] as const;
 
 /** The marks of a process that has ended, and whose parent does not ask for it. */
 async function* zombies() {
