@@ -69,7 +69,7 @@ export {
   treeProblem,
   valueAt,
 } from "./json.ts";
-export { GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAY_ROUTES, NETWORKS_MANAGER } from "./names.ts";
+export { GATEWAY_ANNOTATIONS, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAY_ROUTES, NETWORKS_MANAGER } from "./names.ts";
 export { tooOld } from "./node-version.ts";
 export { PrefixMap } from "./prefix-map.ts";
 export {

@@ -5,6 +5,8 @@ export const NETWORKS_MANAGER = "networks.fairlead.dev";
  * `PORT=NAMESPACE/ROUTE,PORT=…`.
  */
 export const GATEWAY_ROUTES = "fairlead.dev/gateway-routes";
+/** The same: the annotations that spec.infrastructure gave the Service, so that they go with it. */
+export const GATEWAY_ANNOTATIONS = "fairlead.dev/gateway-annotations";
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 /** spec.controllerName of the GatewayClasses that fairlead-controller serves. */
 export const GATEWAY_CONTROLLER = "fairlead.dev/gateway";

@@ -41,7 +41,7 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { print } from "../frame/output.ts";
 import type { Style } from "../frame/terminal.ts";
-import { findingsText, tableText } from "../frame/text.ts";
+import { findingsText, gatewayText, tableText } from "../frame/text.ts";
 import { demandReadable } from "../inputs/agent.ts";
 import { namespaceOf } from "../inputs/cluster-access.ts";
 import { servicesLike, targetOf } from "../inputs/names.ts";
@@ -197,7 +197,7 @@ function explanationText(
   style: Style,
 ): string {
   const place = zone === undefined ? node : `${node} (zone ${zone})`;
-  const owner = gateway === undefined ? "" : `Gateway ${gateway}; its routes: fairlead explain gateway ${gateway}\n`;
+  const owner = gateway === undefined ? "" : `${gatewayText(gateway)}\n`;
   const title = `${style.bold(service)} on ${place}, ${mode} mode\n${owner}`;
   const parts = families.map((one) => {
     const agreement = agreements.find(({ family }) => family === one.family);

@@ -53,6 +53,11 @@ export function verdictText(isGood: boolean, what: string, next: string, style: 
   return isGood ? `${style.good("OK")}: ${what}\n` : `${style.bad("FAIL")}: ${what}; next: ${next}\n`;
 }
 
+/** A Gateway that owns a Service, and where to read on. */
+export function gatewayText(gateway: string, route?: string): string {
+  return `Gateway ${gateway}${route === undefined ? "" : `, ${route}`}; its routes: fairlead explain gateway ${gateway}`;
+}
+
 /** `1 node`, `2 nodes` */
 export function counted(count: number, name: string): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;

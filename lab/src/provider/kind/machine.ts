@@ -83,9 +83,13 @@ export async function weighRun(id: string, groups = GROUPS, placement?: string):
 
 /** The control groups that the containers of a run had: no process is in them anymore. */
 export async function removeGroups(id: string, groups = GROUPS): Promise<void> {
+  for (const root of await rootsOf(groups)) await removeGroup(join(root, id));
+}
+
+/** Where groups begin: one place, or one for each hierarchy. */
+async function rootsOf(groups: string): Promise<readonly string[]> {
   const hierarchies = await readdir(groups).catch(() => []);
-  const roots = ["", ...hierarchies].map((hierarchy) => join(groups, hierarchy, id));
-  for (const root of roots) await removeGroup(root);
+  return ["", ...hierarchies].map((hierarchy) => join(groups, hierarchy));
 }
 
 /** The network of a container that runs on this machine, seen from outside of it. */
@@ -181,8 +185,7 @@ function assignments(env: Readonly<Record<string, string>>): readonly string[] {
  * @returns what was done, a line each
  */
 export async function takeBack(prefix: string, groups = GROUPS, settings = SETTINGS): Promise<readonly string[]> {
-  const hierarchies = await readdir(groups).catch(() => []);
-  const names = await Promise.all(["", ...hierarchies].map((one) => readdir(join(groups, one)).catch(() => [])));
+  const names = await Promise.all((await rootsOf(groups)).map((root) => readdir(root).catch(() => [])));
   const ids = [...new Set(names.flat())].filter((name) => name.startsWith(prefix));
   const empty = await Promise.all(ids.map(async (id) => ((await hasProcess(groups, id)) ? [] : [id])));
   for (const id of empty.flat()) await removeGroups(id, groups);

@@ -1,6 +1,6 @@
 /** Fairlead's own annotations, and objects as a proxy reads them that knows none of them. */
 
-import { GATEWAY_ROUTES } from "@fairlead/base";
+import { GATEWAY_ANNOTATIONS, GATEWAY_ROUTES } from "@fairlead/base";
 import type { ClusterView } from "../cluster-state.ts";
 import type { EndpointSlice, Service } from "../objects.ts";
 
@@ -21,7 +21,7 @@ export const OWN_ANNOTATIONS = {
   ]),
   EndpointSlice: own(["weight", "weight-refused"]),
   /** Of the Services of Gateways: fairlead-controller writes them, and no plan follows them. */
-  GatewayService: [GATEWAY_ROUTES, ...own(["gateway-annotations"])],
+  GatewayService: [GATEWAY_ROUTES, GATEWAY_ANNOTATIONS] as readonly string[],
 } as const;
 
 /** The same objects as kube-proxy reads them: what they are without an annotation of Fairlead. */

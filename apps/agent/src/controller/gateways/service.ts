@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import {
   familyOf,
+  GATEWAY_ANNOTATIONS,
   GATEWAY_GROUP,
   GATEWAY_ROUTES,
   type IPFamily,
@@ -38,8 +39,6 @@ export interface DesiredService {
   readonly family?: IPFamily;
 }
 
-/** Names of annotations that spec.infrastructure gave the Service, so that they go with it. */
-const INFRASTRUCTURE_ANNOTATION = "fairlead.dev/gateway-annotations";
 /** MetalLB's own, for two addresses: spec.loadBalancerIP has one, and MetalLB takes no Service with both. */
 const METALLB_ANNOTATION = "metallb.io/loadBalancerIPs";
 
@@ -72,7 +71,7 @@ export function desiredService(
     annotations: {
       ...(asked.length > 1 && { [METALLB_ANNOTATION]: asked.join(",") }),
       ...infrastructure.annotations,
-      ...(given.length > 0 && { [INFRASTRUCTURE_ANNOTATION]: given.join(",") }),
+      ...(given.length > 0 && { [GATEWAY_ANNOTATIONS]: given.join(",") }),
       ...(routes !== "" && { [GATEWAY_ROUTES]: routes }),
     },
     ports: listeners.map((one) => ({
@@ -190,8 +189,8 @@ function labelValue(text: string): string {
 
 /** Annotations of ours that it is no longer to have. */
 function staleAnnotations(there: Readonly<Record<string, string>>, { annotations }: DesiredService): readonly string[] {
-  const given = there[INFRASTRUCTURE_ANNOTATION]?.split(",") ?? [];
-  const ours = [...given, INFRASTRUCTURE_ANNOTATION, METALLB_ANNOTATION, GATEWAY_ROUTES];
+  const given = there[GATEWAY_ANNOTATIONS]?.split(",") ?? [];
+  const ours = [...given, GATEWAY_ANNOTATIONS, METALLB_ANNOTATION, GATEWAY_ROUTES];
   return ours.filter((key) => Object.hasOwn(there, key) && !Object.hasOwn(annotations, key));
 }
 

@@ -23,9 +23,14 @@ export interface Destination {
   readonly address: string;
   readonly port?: number;
   readonly protocol: string;
-  /** The Gateway that the Service belongs to; absent: none, or no service was looked up. */
-  readonly gateway?: string;
-  /** The Gateway's route that serves the port; absent: none is known. */
+  /** Absent: no Gateway owns the Service, or no service was looked up. */
+  readonly owner?: Owner;
+}
+
+/** The Gateway that owns a Service. */
+export interface Owner {
+  readonly gateway: string;
+  /** Its route that serves the port; absent: none is known. */
   readonly route?: string;
 }
 
@@ -178,9 +183,9 @@ export function serviceDestination(
   return { ...destinationAt(isOwn ? target.address : clusterIP, port, protocol), ...ownerOf(service, spec) };
 }
 
-function ownerOf({ gateway }: Service, port: ServicePortSpec | undefined): Pick<Destination, "gateway" | "route"> {
-  const route = port?.route;
-  return { ...(gateway !== undefined && { gateway }), ...(route !== undefined && { route }) };
+function ownerOf({ gateway }: Service, port: ServicePortSpec | undefined): Pick<Destination, "owner"> {
+  if (gateway === undefined) return {};
+  return { owner: { gateway, ...(port?.route !== undefined && { route: port.route }) } };
 }
 
 function atNode(

@@ -63,9 +63,7 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
     ? tracer.explore(known.packet, environment)
     : context.progress("asking for routes", () => exploreAsking(tracer, known.packet, environment, ask)));
   const routes = ask === undefined ? "not asked" : "asked";
-  const { gateway, route } = destination;
-  const owner = { ...(gateway !== undefined && { gateway }), ...(route !== undefined && { route }) };
-  const answer = { ...known, ...owner, exploration, routes } as const;
+  const answer = { ...known, owner: destination.owner, exploration, routes } as const;
   await print(
     options.output,
     answerData(answer, rules),

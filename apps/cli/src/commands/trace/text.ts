@@ -6,13 +6,13 @@ import { type RuleSet, renderRule, type SavedRules } from "@fairlead/netfilter";
 import { ruleText } from "@fairlead/netfilter/nft";
 import type { Assumption, Endpoint, Exploration, Outcome, Packet, Visit } from "@fairlead/trace";
 import type { Style } from "../../frame/terminal.ts";
+import { gatewayText } from "../../frame/text.ts";
+import type { Owner } from "./packet.ts";
 
 export interface Answer {
   readonly packet: Packet;
-  /** The Gateway whose Service the packet goes to. */
-  readonly gateway?: string;
-  /** The route that serves the port there. */
-  readonly route?: string;
+  /** Of the Service that the packet goes to. */
+  readonly owner?: Owner | undefined;
   readonly exploration: Exploration;
   readonly connections: readonly Connection[];
   /** Whether the kernel was asked for routes. */
@@ -25,7 +25,7 @@ const NOT_ASKED =
 
 /** @param lines whether the rules come from a text whose lines are worth naming */
 export function answerText(
-  { packet, gateway, route, exploration, connections, routes }: Answer,
+  { packet, owner, exploration, connections, routes }: Answer,
   rules: SavedRules,
   lines: boolean,
   style: Style,
@@ -38,7 +38,7 @@ export function answerText(
   );
   return [
     `${packetText(packet)}\n`,
-    gateway === undefined ? "" : `to ${ownerText(gateway, route)}; its routes: fairlead explain gateway ${gateway}\n`,
+    owner === undefined ? "" : `to ${gatewayText(owner.gateway, owner.route)}\n`,
     knownText(connections),
     ...ways,
     ...open,
@@ -125,11 +125,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toFixed(2))} %`;
 }
 
-function ownerText(gateway: string, route: string | undefined): string {
-  return `Gateway ${gateway}${route === undefined ? "" : `, ${route}`}`;
-}
-
-export function answerData({ packet, gateway, route, exploration, connections, routes }: Answer, rules: RuleSet) {
+export function answerData({ packet, owner, exploration, connections, routes }: Answer, rules: RuleSet) {
   const visit = (of: Visit) => {
     const { hook, table, chain, index } = of;
     const state = "nft" in of ? undefined : rules.get(of.table)?.chains.get(chain);
@@ -139,8 +135,7 @@ export function answerData({ packet, gateway, route, exploration, connections, r
   const assumption = (of: Assumption) => ({ ...visit(of), matched: of.matched, problem: of.problem });
   return {
     packet,
-    ...(gateway !== undefined && { gateway }),
-    ...(route !== undefined && { route }),
+    ...owner,
     routes,
     connections,
     outcomes: exploration.outcomes.map(({ visits, assumed = [], ...outcome }) => ({
