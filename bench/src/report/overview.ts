@@ -116,8 +116,9 @@ function overview(results: readonly Result[]): string {
       const cells = sorted.map((result) => cell(result, label));
       return cells.every((text) => text === "") ? [] : [`| ${[name, ...cells].join(" | ")} |`];
     }),
+    `| ${["measured", ...sorted.map(({ machine }) => machine.date)].join(" | ")} |`,
     "",
-    ...sorted.slice(0, 1).map(({ machine }) => `Measured on a small machine: ${machineText(machine)}.`),
+    ...sorted.slice(0, 1).map(({ machine }) => `Measured on a small machine; the first: ${machineText(machine)}.`),
   ].join("\n");
 }
 
