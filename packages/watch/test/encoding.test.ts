@@ -153,27 +153,6 @@ test("an object that can't be read is passed over and reported once, in lists an
   expect(encodings(reports)).toHaveLength(1);
 });
 
-test("an object that has become too large stays as it was, and is reported once", async () => {
-  const { api, consumer, reports } = await following(
-    ({ store }) => store.put(SERVICES_PATH, service("a")),
-    IN_PROTOBUF,
-  );
-  api.store.put(SERVICES_PATH, service("a", { selector: { filler: "x".repeat(9 * 2 ** 20) } }));
-  api.store.put(SERVICES_PATH, service("b"));
-  await consumer.until(() => consumer.state.has("default/b"));
-  api.watchList = false;
-  api.store.compact();
-  api.store.put(SERVICES_PATH, service("c"));
-  api.endWatches();
-  await consumer.until(() => consumer.state.has("default/c"));
-  expect(consumer.keys()).toEqual(["default/a", "default/b", "default/c"]);
-  expect(reports.filter(({ type }) => type === "badObject")).toEqual([
-    { type: "badObject", resource: "services", key: "default/a", error: "larger than 8 MiB" },
-  ]);
-  api.store.delete(SERVICES_PATH, "default/a");
-  await consumer.until(() => !consumer.state.has("default/a"));
-});
-
 /** Cuts bytes into chunks, wherever it falls: in the middle of a character, of a line end, of nothing. */
 function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   const places = [0, ...at.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];

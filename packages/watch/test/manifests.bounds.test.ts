@@ -1,4 +1,4 @@
-import { open, rename, writeFile } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -41,19 +41,6 @@ test.each([
   await writeFile(join(folder, "second.yaml"), GOOD.replace("good", "second"));
   await services.until(() => services.state.has("default/second"));
   expect(reports).toHaveLength(1);
-});
-
-test("a file that turns bad while it is followed keeps its objects", async () => {
-  const folder = await temporaryFolder();
-  const file = join(folder, "a.yaml");
-  await writeFile(file, GOOD);
-  const { services, synced, reported } = followManifests(folder);
-  await synced();
-  // In one go: of a file that is being written it may be read that there is nothing in it.
-  await writeFile(join(folder, "next"), service("&a {b: *a}"));
-  await rename(join(folder, "next"), file);
-  expect(await reported("badFile")).toMatchObject([{ file, kept: 1 }]);
-  expect(services.keys()).toEqual(["default/good"]);
 });
 
 test("nesting as deep as it may be is read", async () => {
