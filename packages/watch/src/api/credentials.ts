@@ -110,7 +110,7 @@ export interface Kubeconfig {
  * @throws ConnectionError when it cannot be read or is not one
  */
 export async function readKubeconfigFile(file: string): Promise<RawObject> {
-  return parse(file, await read(file));
+  return parse(file, await readText("--kubeconfig", file));
 }
 
 /**
@@ -231,14 +231,6 @@ async function pem(kubeconfig: Kubeconfig, from: RawObject, field: string): Prom
 /** A path in a kubeconfig is relative to the kubeconfig's folder. */
 function pathIn(kubeconfig: Kubeconfig, path: string): string {
   return resolve(dirname(kubeconfig.file), path);
-}
-
-async function read(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new ConnectionError(`--kubeconfig ${file}: ${errorText(error)}`);
-  }
 }
 
 function parse(file: string, text: string): RawObject {

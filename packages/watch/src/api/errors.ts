@@ -36,6 +36,15 @@ export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
 
+/** @throws ProtocolError instead of what reading throws, which names what was read */
+export function asProtocol<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new ProtocolError(`${what}: ${errorText(error)}`);
+  }
+}
+
 /** The response began well and broke off, or stood still for too long. */
 export class BrokenResponseError extends Error {
   override readonly name = "BrokenResponseError";

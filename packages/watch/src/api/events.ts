@@ -8,8 +8,10 @@ import { status, watchEvent } from "../protobuf-kinds.ts";
 import { bytesAt, readMessage, unwrap } from "../protobuf-messages.ts";
 import { FrameSplitter } from "../protobuf-splitters.ts";
 import { objectKeyOf, resourceVersionOf } from "../resources.ts";
-import { type ApiError, errorOfEvent, ProtocolError } from "./errors.ts";
+import { type ApiError, asProtocol, errorOfEvent, ProtocolError } from "./errors.ts";
 import { eventIn, type Identity, identityIn, type ProtobufKind } from "./lists.ts";
+
+const NOT_PROTOBUF = "the watch is not protobuf";
 
 interface ErrorEvent {
   readonly type: "ERROR";
@@ -124,7 +126,7 @@ export function lineSplitter(limit = MAX_OBJECT_BYTES): (chunk: Uint8Array) => G
 export function protobufEvents(of: ProtobufKind): CutEvents {
   const splitter = new FrameSplitter();
   return function* (chunk) {
-    for (const { bytes, tooMuch } of asProtocol(() => splitter.write(chunk))) {
+    for (const { bytes, tooMuch } of asProtocol(NOT_PROTOBUF, () => splitter.write(chunk))) {
       yield tooMuch === undefined ? readEvent(bytes, of) : unreadableProtobuf(bytes, tooMuch);
     }
   };
@@ -196,9 +198,9 @@ function utf8(bytes: Uint8Array): string {
 }
 
 function readEvent(bytes: Uint8Array, of: ProtobufKind): WatchEvent | UnreadableEvent {
-  const event = asProtocol(() => readMessage(bytes, watchEvent));
+  const event = asProtocol(NOT_PROTOBUF, () => readMessage(bytes, watchEvent));
   const type = textAt(event, "type");
-  const wrapped = asProtocol(() => unwrap(bytesAt(valueAt(event, "object"), "raw")));
+  const wrapped = asProtocol(NOT_PROTOBUF, () => unwrap(bytesAt(valueAt(event, "object"), "raw")));
   const definition = definitionOf(wrapped.kind, of);
   let object: unknown;
   try {
@@ -219,13 +221,4 @@ function definitionOf(kind: string, of: ProtobufKind) {
 function unreadableProtobuf(bytes: Uint8Array, why: string): UnreadableEvent {
   const { type, ...of } = eventIn(bytes);
   return { type: "unreadable", of, deleted: type === "DELETED", why };
-}
-
-/** @throws ProtocolError instead of MalformedError */
-function asProtocol<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new ProtocolError(`the watch is not protobuf: ${errorText(error)}`);
-  }
 }

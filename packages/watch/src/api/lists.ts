@@ -7,7 +7,9 @@ import { JsonSplitter } from "../json-splitter.ts";
 import { listMeta, type Message, typeMeta } from "../protobuf-kinds.ts";
 import { beginsWithMagic, MalformedError, magic, readMessage, unknownEncoding } from "../protobuf-messages.ts";
 import { type CutField, FieldSplitter, type Use } from "../protobuf-splitters.ts";
-import { BrokenResponseError, ProtocolError } from "./errors.ts";
+import { asProtocol, BrokenResponseError, ProtocolError } from "./errors.ts";
+
+const [NOT_JSON, NOT_PROTOBUF] = ["the list is not JSON", "the list is not protobuf"];
 
 /** What a list says of itself besides its items. */
 export interface ListHead {
@@ -35,7 +37,7 @@ export function listParser(): ListParser {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   return {
     write: (chunk) =>
-      asProtocol(() =>
+      asProtocol(NOT_JSON, () =>
         splitter
           .write(chunk)
           .map(({ text, tooMuch }) =>
@@ -47,7 +49,7 @@ export function listParser(): ListParser {
     end: () => {
       const around = splitter.end();
       if (around === undefined) throw new BrokenResponseError("the list ended early");
-      return headOf(asProtocol(() => JSON.parse(decoder.decode(around)) as unknown));
+      return headOf(asProtocol(NOT_JSON, () => JSON.parse(decoder.decode(around)) as unknown));
     },
   };
 }
@@ -97,7 +99,8 @@ export function protobufListParser(of: ProtobufKind): ListParser {
   return {
     // One after the other: thousands of small items may be in a chunk, and others have their turn between two.
     *write(chunk) {
-      for (const field of asProtobuf(() => splitter.write(begun(chunk)))) yield* asProtobuf(() => item(field));
+      for (const field of asProtocol(NOT_PROTOBUF, () => splitter.write(begun(chunk))))
+        yield* asProtocol(NOT_PROTOBUF, () => item(field));
     },
     end: () => {
       if (!splitter.whole) throw new BrokenResponseError("the list ended early");
@@ -110,15 +113,6 @@ export function protobufListParser(of: ProtobufKind): ListParser {
 export function eventIn(beginning: Uint8Array): Identity & { readonly type: string | undefined } {
   const wrapped = fieldIn(fieldIn(beginning, 2), 1);
   return { type: textIn(beginning, 1), ...identityInProtobuf(fieldIn(wrapped.subarray(magic.length), 2)) };
-}
-
-/** @throws ProtocolError instead of what reading JSON throws */
-function asProtocol<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new ProtocolError(`the list is not JSON: ${errorText(error)}`);
-  }
 }
 
 /** @throws ProtocolError it has no version */
@@ -165,15 +159,6 @@ function check({ number, bytes }: CutField, wanted: string): void {
   if (number !== TYPE_META_FIELD) return;
   const kind = textAt(readMessage(bytes, typeMeta), "kind");
   if (kind !== wanted) throw new MalformedError(`a ${kind ?? "nameless kind"} in place of a ${wanted}`);
-}
-
-/** @throws ProtocolError instead of MalformedError */
-function asProtobuf<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new ProtocolError(`the list is not protobuf: ${errorText(error)}`);
-  }
 }
 
 /**
