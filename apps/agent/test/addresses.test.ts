@@ -40,7 +40,7 @@ const changes = (most: number) =>
 /** Starts, is given a service and a change of it, while its node's addresses change. */
 async function served(mode: string, given: readonly Change[]): Promise<RunningAgent> {
   const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--nodeport-addresses=10.200.0.0/14"];
-  const one = runningAgent({ mode, flags });
+  const one = await runningAgent({ mode, flags });
   const waiting = [...given];
   let calls = 0;
   const { faults, nftables, ipvs } = one;

@@ -19,12 +19,12 @@ import {
   web,
 } from "./support/running-agent.ts";
 
-function agent(options: RunningAgentOptions = {}): RunningAgent {
+function agent(options: RunningAgentOptions = {}): Promise<RunningAgent> {
   return runningAgent({ ...options, flags: ["--cluster-cidr=10.144.0.0/16", ...(options.flags ?? [])] });
 }
 
 async function serving(objects: readonly RawObject[], options: RunningAgentOptions = {}) {
-  const one = agent(options);
+  const one = await agent(options);
   await one.serve(...objects);
   return one;
 }
@@ -40,7 +40,7 @@ const toEndpoint = (ip: string) => expect.stringContaining(`--to-destination ${i
 
 describe("an agent", () => {
   test("writes nothing before Services and EndpointSlices are both complete", async () => {
-    const one = agent();
+    const one = await agent();
     await settled();
     await one.source.put(nodeA, web);
     await one.source.synced("node", "services");
@@ -57,7 +57,7 @@ describe("an agent", () => {
       [4, ["filter", "nat"]],
       [5, ["filter", "nat", "filter", "nat"]],
     ] as const) {
-      const one = agent();
+      const one = await agent();
       await settled();
       expect(readFirst(one)).toEqual([]);
       await one.source.put(nodeA, web);
@@ -196,7 +196,7 @@ describe("local traffic by the Node's podCIDRs", () => {
   const mode = ["--detect-local-mode=NodeCIDR", "--cluster-cidr="];
 
   async function waiting() {
-    const one = agent({ flags: mode });
+    const one = await agent({ flags: mode });
     await one.list(unassigned, web, slice("web", "10.144.0.1"));
     await one.clock.advance(60_000);
     return one;
@@ -228,7 +228,7 @@ test("a folder of manifests is served and followed live", async ({ signal }) => 
     await rename(join(dir, ".web.json"), join(dir, "web.json"));
   };
   await write(web, slice("web", "10.144.0.1"));
-  const running = runningAgent({ source: createManifestsSource({ path: dir, nodeName: "node-a" }) });
+  const running = await runningAgent({ source: createManifestsSource({ path: dir, nodeName: "node-a" }) });
   const endpoints = () => running.nat().flatMap((rule) => /--to-destination (\S+)/.exec(rule)?.[1] ?? []);
 
   await until(signal, () => endpoints().length === 1, running.clock);

@@ -160,7 +160,7 @@ describe("stale tcp", () => {
 
   async function serving(mode: string, flags: readonly string[], endpoints: readonly string[] = OWN) {
     const own = ["--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16", "--mixed-services=all"];
-    const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, ...own, ...flags] });
+    const one = await runningAgent({ mode, flags: [`--proxy-mode=${mode}`, ...own, ...flags] });
     const addresses = endpoints.map((address) => ({ address }));
     await one.serve(web, slice(...addresses));
     one.conntrack.track(...endpoints.map((address) => entry(address)), entry(OWN[0], { originalDestination: OWN[0] }));

@@ -136,7 +136,7 @@ test.each([
 ])("node ports on %s: an Event on the Service says why none is open", async (value, why) => {
   const reported: NodeEvent[] = [];
   const report = async (event: NodeEvent) => void reported.push(event);
-  const one = runningAgent({ events: { report } });
+  const one = await runningAgent({ events: { report } });
   const annotations = { "fairlead.dev/node-port-addresses": value };
   const ports = [{ port: 80, nodePort: 30_080 }];
   await one.list(service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports, annotations }));
@@ -153,7 +153,7 @@ test.each([
 
 test("a weight that cannot be read: an Event on the Service names the EndpointSlice", async () => {
   const reported: NodeEvent[] = [];
-  const one = runningAgent({ events: { report: async (event) => void reported.push(event) } });
+  const one = await runningAgent({ events: { report: async (event) => void reported.push(event) } });
   const slice = endpointSlice("web-1", {
     ...{ service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address: "10.144.1.5" }] },
     annotations: { "fairlead.dev/weight": "most" },
@@ -174,7 +174,7 @@ test("a weight that cannot be read: an Event on the Service names the EndpointSl
 
 test("valid input that does harm: one Event on the Service, with what is open first; a note is none", async () => {
   const reported: NodeEvent[] = [];
-  const one = runningAgent({ events: { report: async (event) => void reported.push(event) } });
+  const one = await runningAgent({ events: { report: async (event) => void reported.push(event) } });
   const web = service("web", {
     type: "LoadBalancer",
     clusterIPs: ["10.96.67.75"],
@@ -314,7 +314,7 @@ describe("ports that cannot be bound", () => {
     const { port } = other.address;
     const reported: NodeEvent[] = [];
     const report = async (event: NodeEvent) => void reported.push(event);
-    const one = runningAgent({ events: { report }, metricsPort: port });
+    const one = await runningAgent({ events: { report }, metricsPort: port });
     await one.list(healthChecked(port));
     await until(signal, () => reported.length === 2);
     const events = Object.fromEntries(reported.map(({ reason, service: about }) => [reason, about]));
@@ -331,7 +331,7 @@ describe("ports that cannot be bound", () => {
     const reported: string[] = [];
     const report = async ({ reason }: NodeEvent) => void reported.push(reason);
     const flags = ["--bind-address-hard-fail"];
-    const one = runningAgent({ events: { report }, metricsPort: other.address.port, flags });
+    const one = await runningAgent({ events: { report }, metricsPort: other.address.port, flags });
     await until(signal, () => reported.length === 1);
     await one.clock.advance(3_000);
     expect(await one.ended).toMatch(/the metrics server cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);

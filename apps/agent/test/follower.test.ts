@@ -44,7 +44,7 @@ describe("first sync", () => {
   /** Both families, the first of which takes its time over the first restore. */
   async function slowIPv4(signal: AbortSignal, flags: readonly string[]) {
     const healthPort = await freePort();
-    const one = runningAgent({ families: ["IPv4", "IPv6"], flags, healthPort });
+    const one = await runningAgent({ families: ["IPv4", "IPv6"], flags, healthPort });
     one.faults.IPv4.onCall(({ argv: [program] }) =>
       program.endsWith("-restore") ? { kind: "delay", ms: SLOW_MS } : undefined,
     );

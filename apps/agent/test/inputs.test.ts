@@ -21,7 +21,7 @@ describe("readiness", () => {
 
   /** An agent whose lists are complete, the Node's with these in it. */
   async function listed(nodes: readonly RawObject[], options: RunningAgentOptions) {
-    const one = runningAgent(options);
+    const one = await runningAgent(options);
     await settled();
     await one.source.put(web, ...nodes);
     await one.source.synced("services", "endpointSlices");

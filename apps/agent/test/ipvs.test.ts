@@ -8,7 +8,7 @@ import { address, ovn, type RunningAgent, runningAgent, slice, webNodePort as we
 
 async function serving() {
   const flags = ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
-  const one = runningAgent({ mode: "ipvs", flags });
+  const one = await runningAgent({ mode: "ipvs", flags });
   await one.serve(web, ovn, slice("web", "10.144.154.71"), slice("ovn", "10.244.0.7"));
   return one;
 }
@@ -97,7 +97,7 @@ test("changes of its own make it look at nothing", async () => {
 });
 
 test("what iptables mode left goes once ipvs mode serves", async () => {
-  const one = runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
+  const one = await runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
   await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
   expect(one.tables.IPv4.table("filter").chains.has("KUBE-EXTERNAL-SERVICES")).toBe(true);
   await one.serve(web, slice("web", "10.144.154.71"));

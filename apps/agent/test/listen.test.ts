@@ -273,7 +273,7 @@ describe("http load", () => {
 
   test("a Service's health-check port and the metrics port of an agent have one bound", async ({ signal }) => {
     const [checkPort, metricsPort] = [await freePort(), await freePort()];
-    const one = runningAgent({ metricsPort });
+    const one = await runningAgent({ metricsPort });
     await one.list(healthChecked(checkPort));
     await until(signal, () => one.log.messages("verbose").includes("Health-check node port opened"), one.clock);
     const held = Array.from({ length: 1_024 }, () => client(checkPort, "GET /"));

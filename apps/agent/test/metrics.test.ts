@@ -292,7 +292,7 @@ describe("connections of services as metrics", () => {
   async function scraped(signal: AbortSignal, mode: string, ...flags: string[]): Promise<readonly string[]> {
     const metricsPort = await freePort();
     const excluding = "--exclude-cluster-cidr=10.244.0.0/16";
-    const one = runningAgent({ mode, flags: [`--proxy-mode=${mode}`, excluding, ...flags], metricsPort });
+    const one = await runningAgent({ mode, flags: [`--proxy-mode=${mode}`, excluding, ...flags], metricsPort });
     await until(signal, () => one.log.messages("verbose").includes("Listening"));
     await one.serve(web, other, ovn, slice, ovnSlice);
     one.tracking.connections = [

@@ -39,7 +39,7 @@ describe("networks", () => {
 
   async function started(options: RunningAgentOptions = {}): Promise<RunningAgent> {
     const report = async (event: NodeEvent) => void EVENTS.push(event);
-    const one = runningAgent({ flags: FLAGS, events: { report }, ...options });
+    const one = await runningAgent({ flags: FLAGS, events: { report }, ...options });
     await one.list(nodeA, ...services);
     // The default VPC is ovn-cluster.
     await one.source.state("Vpc", "absent");

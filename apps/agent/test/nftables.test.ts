@@ -14,7 +14,7 @@ import { nodeA, type RunningAgent, runningAgent, slice, webNodePort as web } fro
 const FLAGS = ["--proxy-mode=nftables", "--cluster-cidr=10.144.0.0/16,fd00:144::/48"];
 
 async function serving(...flags: string[]) {
-  const one = runningAgent({ mode: "nftables", flags: [...FLAGS, ...flags], families: ["IPv4", "IPv6"] });
+  const one = await runningAgent({ mode: "nftables", flags: [...FLAGS, ...flags], families: ["IPv4", "IPv6"] });
   await one.list(nodeA, web, slice("web", "10.144.154.71"), serviceCIDR("kubernetes", ["10.96.0.0/12"]));
   await one.source.synced("serviceCIDRs");
   await one.clock.advance(5_000);
@@ -100,7 +100,7 @@ describe("serving", () => {
   });
 
   test("what iptables mode left goes once it serves, and not before", async () => {
-    const one = runningAgent({ mode: "nftables", flags: FLAGS });
+    const one = await runningAgent({ mode: "nftables", flags: FLAGS });
     await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
     await settled();
     expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
@@ -148,7 +148,10 @@ describe("node ports on loopback addresses", () => {
   });
 
   test("a port that another program has is counted and reported; rules and other ports are served", async () => {
-    const one = runningAgent({ mode: "nftables", flags: [...FLAGS, GATE, "--nodeport-addresses=primary,localhost"] });
+    const one = await runningAgent({
+      mode: "nftables",
+      flags: [...FLAGS, GATE, "--nodeport-addresses=primary,localhost"],
+    });
     one.sockets.taken.add("127.0.0.1:30080 tcp");
     await one.serve(web, slice("web", "10.144.154.71"));
     expect(linesOf(one).join("\n")).toContain("tcp . 30080");

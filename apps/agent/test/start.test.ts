@@ -210,7 +210,7 @@ describe("the primary family", () => {
   async function fate({ families, nodes, flags = [], addresses = [] }: Cluster): Promise<string | undefined> {
     const all: readonly IPFamily[] = ["IPv4", "IPv6"];
     const unserved = new Map(all.filter((family) => !families.includes(family)).map((family) => [family, "no tools"]));
-    const one = runningAgent({ families, unserved, flags });
+    const one = await runningAgent({ families, unserved, flags });
     running = one;
     one.addresses.remove("10.201.0.10");
     one.addresses.add(...addresses.map((text) => address(text)));

@@ -99,7 +99,7 @@ function slice(changedAt: number, ...addresses: readonly string[]): RawObject {
 
 /** What an agent does in an hour of changes and checks; before each of them its wall clock is set by so much. */
 async function hourOf(mode: string, steps: readonly number[]) {
-  const one = runningAgent({ mode, flags: ["--cluster-cidr=10.144.0.0/16"] });
+  const one = await runningAgent({ mode, flags: ["--cluster-cidr=10.144.0.0/16"] });
   const began = one.clock.now();
   await one.serve(web, slice(began, "10.144.0.1"));
   for (const [at, by] of steps.entries()) {

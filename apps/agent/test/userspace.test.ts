@@ -17,7 +17,7 @@ function sliceOf(name: string, protocol: "TCP" | "UDP", port: number, ...address
 
 async function start(mode: string) {
   const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
-  const one = runningAgent({ mode, flags });
+  const one = await runningAgent({ mode, flags });
   await settled();
   return one;
 }

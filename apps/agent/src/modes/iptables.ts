@@ -77,7 +77,7 @@ function prepare(config: AgentConfig, kernel: Kernel, log: Log): Promise<void> {
   return setSysctls(requiredSysctls({ family: "IPv4", localhostNodePorts }, node), kernel, log);
 }
 
-async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
+async function serve({ config, families, kernel, log, progress, system }: ModeContext): Promise<ModeRuntime> {
   const ports = await openedTables(kernel, families);
   const tcpBeLiberal = ((await kernel.sysctl.read(TCP_BE_LIBERAL)) ?? "0") !== "0";
   if (tcpBeLiberal) log.info("Packets in state INVALID are accepted; nf_conntrack_tcp_be_liberal is set");
@@ -91,6 +91,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
           ...configuredOptions(config, { tcpBeLiberal }),
           counters,
           turn: progress.turnOf(family),
+          ...(system && { clock: system.clock }),
           onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
         }),
       ] as const,
@@ -98,6 +99,6 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   return {
     backends: new Map(backends),
     familiesAtOnce: atOnce(iptablesFacts, ports),
-    watchForeign: watchRules(ports, iptablesFacts),
+    watchForeign: watchRules(ports, iptablesFacts, system?.clock),
   };
 }

@@ -99,7 +99,7 @@ function ipvsPort(kernel: Pick<Kernel, "ipvs">, rules: IpvsPort["rules"]): IpvsP
   return { ...kernel.ipvs, rules };
 }
 
-async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
+async function serve({ config, families, kernel, log, progress, system }: ModeContext): Promise<ModeRuntime> {
   const loadScheduler = async (scheduler: Scheduler) => {
     const result = await kernel.modules.load(`ip_vs_${scheduler}`);
     return result.ok;
@@ -112,6 +112,7 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
         ...configuredOptions(config),
         loadScheduler,
         turn: progress.turnOf(family),
+        ...(system && { clock: system.clock }),
         onProblem: (problem) => log.warn("Problem in ipvs mode", { ipFamily: family, problem }),
       }),
     ]),
@@ -119,13 +120,13 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
   return {
     backends,
     familiesAtOnce: atOnce(ipvsFacts, ports),
-    watchForeign: watchRules(ports, ipvsFacts),
+    watchForeign: watchRules(ports, ipvsFacts, system?.clock),
     isForeignChange: foreignChangeOf([...backends.values()]),
   };
 }
 
 /** The families share the device, and a change is one family's. */
-export function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullable<ModeRuntime["isForeignChange"]> {
+function foreignChangeOf(backends: readonly IpvsModeBackend[]): NonNullable<ModeRuntime["isForeignChange"]> {
   return (change) => backends.some((backend) => backend.isStrange(change));
 }
 

@@ -1,7 +1,7 @@
 /** A mode that this agent serves in, as one value. */
 
-import type { RelayTraffic } from "@fairlead/backend-userspace";
-import { sleep, systemClock, type Timers } from "@fairlead/base";
+import type { RelayTraffic, UserspaceOptions } from "@fairlead/backend-userspace";
+import { type Clock, sleep, systemClock, type Timers } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { Backend, FrontendLookup, IPFamily, ModeFacts } from "@fairlead/core";
 import type { ServiceDeviceChange } from "@fairlead/kernel";
@@ -78,6 +78,8 @@ export interface ModeContext {
   readonly kernel: Kernel;
   readonly log: Log;
   readonly progress: Progress;
+  /** For tests: virtual time, and sockets in memory. */
+  readonly system?: { readonly clock: Clock; readonly open: NonNullable<UserspaceOptions["open"]> };
 }
 
 export interface ModeRuntime {

@@ -9,7 +9,6 @@ import {
   type TableNews,
   tableName,
 } from "@fairlead/backend-nftables";
-import type { UserspaceOptions } from "@fairlead/backend-userspace";
 import { errorChainText, toEnd } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import {
@@ -61,22 +60,18 @@ export function whyTooOld(version: KernelVersion, skip = ""): string | undefined
   return `it needs Linux 5.13 or later, and this is ${version.release}; ${SKIP_VERSION}=1 has it tried`;
 }
 
-/** What the backends are made with alongside the configuration; by default the system's. */
-interface NftablesSystem extends Pick<UserspaceOptions, "clock" | "open"> {
-  /** Absent: all packets meet all rules. */
-  readonly fastPath?: FastPath;
-}
-
-/** @param client is kept */
+/**
+ * @param client is kept
+ * @param fastPath absent: all packets meet all rules
+ */
 export function servingBy(
   client: NftablesClient,
-  { config, families, log, progress }: Omit<ModeContext, "kernel">,
-  system: NftablesSystem = {},
+  { config, families, log, progress, system }: Omit<ModeContext, "kernel">,
+  { fastPath }: { readonly fastPath?: FastPath } = {},
 ): ModeRuntime {
   const table = tableName(config.serviceProxyName);
   const tables = new WatchedTables(client, table, log);
   const relays = loopbackRelays(config, families, log, system);
-  const { fastPath } = system;
   const backends = families.map((family) => {
     const backend = createNftablesBackend(tables.port, {
       ...configuredOptions(config),
@@ -87,7 +82,7 @@ export function servingBy(
       family,
       turn: progress.turnOf(family),
       onForgottenClients: forgottenClients(family, table, log),
-      ...(system.clock && { clock: system.clock }),
+      ...(system && { clock: system.clock }),
     });
     return { family, backend, served: withRelays(backend, relays.families.get(family)) };
   });
@@ -170,8 +165,8 @@ function dryPort(client: NftablesClient): NftablesPort {
 
 async function serve(node: ModeContext): Promise<ModeRuntime> {
   const client = await node.kernel.nftables();
-  const { notice, ...system } = await openFastPath(client, node);
-  return { ...servingBy(client, node, system), notice };
+  const { notice, ...found } = await openFastPath(client, node);
+  return { ...servingBy(client, node, found), notice };
 }
 
 /** Notes how the kernel's flowtables do in their test: --init-only may have rights that the agent has not. */

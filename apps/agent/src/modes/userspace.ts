@@ -33,7 +33,7 @@ export const userspaceMode: Mode = {
 };
 
 /** Limits hold for both families together. */
-async function serve({ config, families, kernel, log, progress }: ModeContext): Promise<ModeRuntime> {
+async function serve({ config, families, kernel, log, progress, system }: ModeContext): Promise<ModeRuntime> {
   const ports = await openedTables(kernel, families);
   const options = sharedOptions(config, log);
   const backends = new Map(
@@ -43,13 +43,14 @@ async function serve({ config, families, kernel, log, progress }: ModeContext): 
         ...options,
         ...familyOptions(family, config, log),
         turn: progress.turnOf(family),
+        ...system,
       }),
     ]),
   );
   return {
     backends,
     familiesAtOnce: atOnce(userspaceFacts, ports),
-    watchForeign: watchRules(ports, userspaceFacts),
+    watchForeign: watchRules(ports, userspaceFacts, system?.clock),
     relaying: relayingOf(backends, options.traffic),
   };
 }
@@ -97,7 +98,7 @@ function familyOptions(family: IPFamily, { bindAddress }: AgentConfig, log: Log)
 }
 
 /** What there is to look after alongside the backends themselves. */
-export function relayingOf(backends: ReadonlyMap<IPFamily, RelayingBackend>, traffic: RelayTraffic): Relaying {
+function relayingOf(backends: ReadonlyMap<IPFamily, RelayingBackend>, traffic: RelayTraffic): Relaying {
   return {
     traffic,
     lookup: (lookup) => relayLookup(lookup, (group) => backends.get(group.family)?.relays(group) ?? []),

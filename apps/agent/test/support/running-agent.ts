@@ -1,14 +1,10 @@
 /** A whole agent in a test's process, on a node in memory and in virtual time. */
 
-import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
-import { createIpvsBackend, ipvsFacts } from "@fairlead/backend-ipvs";
-import { nftablesFacts } from "@fairlead/backend-nftables";
-import { createTraffic, createUserspaceBackend, userspaceFacts } from "@fairlead/backend-userspace";
 import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { familyOf } from "@fairlead/base";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import type { AgentConfig } from "@fairlead/config";
-import type { IPFamily, ModeFacts } from "@fairlead/core";
+import type { IPFamily } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { networksSettings } from "@fairlead/intake";
 import type { WatchOptions } from "@fairlead/kernel";
@@ -27,10 +23,6 @@ import type {
 import { onTestFinished } from "vitest";
 import type { MetricFactory } from "../../src/metrics/registry.ts";
 import { modes } from "../../src/modes/index.ts";
-import { foreignChangeOf } from "../../src/modes/ipvs.ts";
-import type { ModeRuntime } from "../../src/modes/mode.ts";
-import { servingBy } from "../../src/modes/nftables.ts";
-import { relayingOf } from "../../src/modes/userspace.ts";
 import type { AgentParts } from "../../src/run/parts.ts";
 import { runAgent } from "../../src/run/run-agent.ts";
 import { Progress } from "../../src/sync/follower.ts";
@@ -93,10 +85,10 @@ function configApart({ flags = [], metricsPort = 0, healthPort }: RunningAgentOp
   };
 }
 
-export type RunningAgent = ReturnType<typeof runningAgent>;
+export type RunningAgent = Awaited<ReturnType<typeof runningAgent>>;
 
 /** A whole agent, which ends with the test if it does not before. */
-export function runningAgent(options: RunningAgentOptions = {}) {
+export async function runningAgent(options: RunningAgentOptions = {}) {
   const { families = ["IPv4"], memory = new Memory(), clock = new VirtualClock(), mode = "iptables" } = options;
   const addresses = new FakeNodeAddresses([address("127.0.0.1", "host"), address("10.201.0.10")]);
   const { kernel, ...fakes } = fakeKernel(
@@ -113,8 +105,10 @@ export function runningAgent(options: RunningAgentOptions = {}) {
   const filter = filterOf(config);
   const settings = networksSettings(config, filter);
   const [sockets, progress, scripted, log] = [new FakeSockets(), new Progress(), new ScriptedSource(), recordedLog()];
-  const { facts, serve } = modeOnFakes(mode);
-  const served = serve({ config, families, ...fakes, log, sockets, progress, clock });
+  const found = modes.find(({ facts }) => facts.name === mode);
+  if (found === undefined) throw new Error(`no mode ${mode}`);
+  const system = { clock, open: sockets.open };
+  const served = await found.serve({ config, families, kernel, log, progress, system });
   let registry: MetricFactory["registry"] | undefined;
   const parts: AgentParts = {
     config,
@@ -122,7 +116,7 @@ export function runningAgent(options: RunningAgentOptions = {}) {
     networks: settings && { settings, known: options.known ?? NOTHING_KNOWN },
     nodeName: "node-a",
     kernel,
-    mode: facts,
+    mode: found.facts,
     removals: modes,
     ...served,
     addMetrics(make) {
@@ -197,71 +191,6 @@ function kubeRules(tables: FakeIptables, table: "nat" | "filter"): string[] {
     .filter(({ name }) => name.startsWith("KUBE-"))
     .flatMap(({ name, rules }) => rules.map((rule) => `-A ${name} ${renderRule(rule)}`))
     .sort();
-}
-
-/** What the backends of tests work with. */
-interface ServedNode
-  extends Pick<ReturnType<typeof fakeKernel>, "tables" | "ipvs" | "nfacct" | "nftables">,
-    Required<Pick<AgentParts, "config" | "log" | "progress" | "clock">> {
-  readonly families: readonly IPFamily[];
-  readonly sockets: FakeSockets;
-}
-
-/** A mode with backends on kernels in memory and in virtual time. */
-interface ModeOnFakes {
-  readonly facts: ModeFacts;
-  serve(node: ServedNode): ModeRuntime;
-}
-
-const each = <B>(families: readonly IPFamily[], make: (family: IPFamily) => B): ReadonlyMap<IPFamily, B> =>
-  new Map(families.map((family) => [family, make(family)]));
-
-const modesOnFakes: readonly ModeOnFakes[] = [
-  {
-    facts: iptablesFacts,
-    serve({ families, tables, nfacct, clock, progress, log }) {
-      const counters = async (names: readonly string[]) => {
-        for (const name of names) await nfacct.ensure(name);
-        return new Set(names);
-      };
-      const backends = each(families, (family) =>
-        createIptablesBackend(tables[family], {
-          counters,
-          clock,
-          turn: progress.turnOf(family),
-          onProblem: (problem) => log.warn("Problem in iptables mode", { ipFamily: family, problem }),
-        }),
-      );
-      return { backends, familiesAtOnce: true };
-    },
-  },
-  {
-    facts: ipvsFacts,
-    serve({ families, tables, ipvs, clock }) {
-      const backends = each(families, (family) => createIpvsBackend({ ...ipvs, rules: tables[family] }, { clock }));
-      return { backends, familiesAtOnce: true, isForeignChange: foreignChangeOf([...backends.values()]) };
-    },
-  },
-  {
-    facts: nftablesFacts,
-    serve: ({ nftables, clock, sockets, ...node }) => servingBy(nftables, node, { clock, open: sockets.open }),
-  },
-  {
-    facts: userspaceFacts,
-    serve({ families, tables, sockets, clock }) {
-      const traffic = createTraffic();
-      const backends = each(families, (family) =>
-        createUserspaceBackend(tables[family], { open: sockets.open, traffic, clock }),
-      );
-      return { backends, familiesAtOnce: true, relaying: relayingOf(backends, traffic) };
-    },
-  },
-];
-
-function modeOnFakes(name: string): ModeOnFakes {
-  const found = modesOnFakes.find(({ facts }) => facts.name === name);
-  if (found === undefined) throw new Error(`no ${name} mode on fakes`);
-  return found;
 }
 
 type Name = Exclude<keyof Subscriptions, "others">;
