@@ -1,9 +1,7 @@
-import { createIptablesBackend } from "@fairlead/backend-iptables";
-import { CHAINS, DEVICE } from "@fairlead/backend-ipvs";
+import { DEVICE } from "@fairlead/backend-ipvs";
 import { RefusedCommands, renderServerKey, type SetCommand } from "@fairlead/netfilter";
 import { service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
-import { emptyPlan } from "./support/fake-node.ts";
 import { address, ovn, type RunningAgent, runningAgent, slice, webNodePort as web } from "./support/running-agent.ts";
 
 async function serving() {
@@ -94,20 +92,6 @@ test("changes of its own make it look at nothing", async () => {
   const before = one.ipvs.links.faults.calls.length;
   await one.clock.advance(2_000);
   expect(one.ipvs.links.faults.calls).toHaveLength(before);
-});
-
-test("what iptables mode left goes once ipvs mode serves", async () => {
-  const one = await runningAgent({ mode: "ipvs", flags: ["--proxy-mode=ipvs", "--cluster-cidr=10.144.0.0/16"] });
-  await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
-  expect(one.tables.IPv4.table("filter").chains.has("KUBE-EXTERNAL-SERVICES")).toBe(true);
-  await one.serve(web, slice("web", "10.144.154.71"));
-  for (const table of ["nat", "filter"] as const) {
-    const chains = [...one.tables.IPv4.table(table).chains.keys()].filter((chain) => chain.startsWith("KUBE-"));
-    const kubelets = ["KUBE-FIREWALL"];
-    expect(chains.filter((chain) => !CHAINS[table].includes(chain) && !kubelets.includes(chain))).toEqual([]);
-  }
-  const input = one.tables.IPv4.table("filter").chains.get("INPUT")?.rules ?? [];
-  expect(JSON.stringify(input)).not.toContain("kubernetes load balancer firewall");
 });
 
 test("a member that its set has no room for is reported once, and all else is served", async () => {

@@ -1,13 +1,18 @@
-import { iptablesFacts } from "@fairlead/backend-iptables";
+import { createIptablesBackend, iptablesFacts } from "@fairlead/backend-iptables";
+import { createUserspaceBackend } from "@fairlead/backend-userspace";
+import { FakeSockets } from "@fairlead/backend-userspace/fake";
+import { settled } from "@fairlead/base/testing";
 import type { IPFamily } from "@fairlead/core";
 import { NftablesError } from "@fairlead/kernel";
-import { FakeRunner } from "@fairlead/kernel/fake";
+import { type FakeIptables, FakeRunner } from "@fairlead/kernel/fake";
+import { renderRuleSet } from "@fairlead/netfilter";
 import { NFT_FAMILY, type NftBatch } from "@fairlead/netfilter/nft";
 import { describe, expect, test } from "vitest";
 import { modes } from "../src/modes/index.ts";
 import { leftoversFollower } from "../src/modes/leftovers.ts";
 import { removeNftTables } from "../src/real-kernel.ts";
-import { fakeKernel, recordedLog, runOf, SYNCED } from "./support/fake-node.ts";
+import { emptyPlan, fakeKernel, recordedLog, runOf, SYNCED } from "./support/fake-node.ts";
+import { type RunningAgent, runningAgent, slice, webNodePort } from "./support/running-agent.ts";
 
 const noNetlink = async () => {
   throw new Error("koffi has no binary for this machine");
@@ -105,4 +110,38 @@ describe("what nftables mode left", () => {
     expect(await ran("IPv6", "synced")).toBe(1);
     expect(await ran("IPv4", "synced")).toBe(1);
   });
+});
+
+const LEFT = emptyPlan("IPv4", { nodeAddresses: ["10.201.0.10"] });
+
+const WRITERS = {
+  iptables: (rules: FakeIptables) => createIptablesBackend(rules).sync(LEFT),
+  userspace: (rules: FakeIptables) => createUserspaceBackend(rules, { open: new FakeSockets().open }).sync(LEFT),
+};
+
+/** All in iptables but kubelet's chain, which stays; relays have any port that is free. */
+const rulesOf = ({ tables }: RunningAgent) =>
+  [...renderRuleSet(tables.IPv4.ruleSet())]
+    .join("")
+    .replaceAll(/:4\d{4}\b/g, ":relay")
+    .split("\n")
+    .filter((line) => !line.includes("KUBE-FIREWALL"))
+    .sort();
+
+test.each([
+  ["iptables", "ipvs"],
+  ["iptables", "nftables"],
+  ["iptables", "userspace"],
+  ["userspace", "iptables"],
+  ["userspace", "ipvs"],
+] as const)("what %s mode left goes once %s mode serves, and not before", async (left, mode) => {
+  const options = { mode, flags: [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16"] };
+  const [one, fresh] = [await runningAgent(options), await runningAgent(options)];
+  await WRITERS[left](one.tables.IPv4);
+  const written = rulesOf(one);
+  expect(written).not.toEqual(rulesOf(fresh));
+  await settled();
+  expect(rulesOf(one)).toEqual(written);
+  for (const each of [one, fresh]) await each.serve(webNodePort, slice("web", "10.144.154.71"));
+  expect(rulesOf(one)).toEqual(rulesOf(fresh));
 });

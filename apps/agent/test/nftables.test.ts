@@ -1,4 +1,3 @@
-import { createIptablesBackend } from "@fairlead/backend-iptables";
 import { settled } from "@fairlead/base/testing";
 import { FakeNftables } from "@fairlead/kernel/fake";
 import { NftBatch, tableLines } from "@fairlead/netfilter/nft";
@@ -8,7 +7,7 @@ import { modes } from "../src/modes/index.ts";
 import { nftablesMode, probePlan, WatchedTables, whyTooOld } from "../src/modes/nftables.ts";
 import { chooseMode, openFamilies } from "../src/start/choose-mode.ts";
 import { Progress } from "../src/sync/follower.ts";
-import { configOf, emptyPlan, fakeKernel, recordedLog } from "./support/fake-node.ts";
+import { configOf, fakeKernel, recordedLog } from "./support/fake-node.ts";
 import { nodeA, type RunningAgent, runningAgent, slice, webNodePort as web } from "./support/running-agent.ts";
 
 const FLAGS = ["--proxy-mode=nftables", "--cluster-cidr=10.144.0.0/16,fd00:144::/48"];
@@ -97,16 +96,6 @@ describe("serving", () => {
     };
     expect(await written("masqueradeBit: 3")).toContain("meta mark set meta mark | 0x00000008");
     expect(await written("masqueradeBit: 3")).not.toContain("0x00004000");
-  });
-
-  test("what iptables mode left goes once it serves, and not before", async () => {
-    const one = await runningAgent({ mode: "nftables", flags: FLAGS });
-    await createIptablesBackend(one.tables.IPv4).sync(emptyPlan());
-    await settled();
-    expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(true);
-    await one.serve(web, slice("web", "10.144.154.71"));
-    expect(linesOf(one)).not.toEqual([]);
-    expect(one.tables.IPv4.table("nat").chains.has("KUBE-SERVICES")).toBe(false);
   });
 });
 

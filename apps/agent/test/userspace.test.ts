@@ -1,29 +1,24 @@
-import { createIptablesBackend } from "@fairlead/backend-iptables";
-import { CHAINS, createUserspaceBackend } from "@fairlead/backend-userspace";
-import { FakeSockets } from "@fairlead/backend-userspace/fake";
 import { settled } from "@fairlead/base/testing";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { expect, test } from "vitest";
-import { emptyPlan } from "./support/fake-node.ts";
 import { address, ovn, type RunningAgent, runningAgent, webNodePort as web } from "./support/running-agent.ts";
 
 const dns = service("dns", { clusterIPs: ["10.96.0.10"], ports: [{ port: 53, protocol: "UDP" }] });
-const EMPTY = emptyPlan("IPv4", { nodeAddresses: ["10.201.0.10"] });
 
 function sliceOf(name: string, protocol: "TCP" | "UDP", port: number, ...addresses: string[]) {
   const endpoints = addresses.map((one) => ({ address: one }));
   return endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port, protocol }], endpoints });
 }
 
-async function start(mode: string) {
-  const flags = [`--proxy-mode=${mode}`, "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
-  const one = await runningAgent({ mode, flags });
+async function start() {
+  const flags = ["--proxy-mode=userspace", "--cluster-cidr=10.144.0.0/16", "--exclude-cluster-cidr=10.244.0.0/16"];
+  const one = await runningAgent({ mode: "userspace", flags });
   await settled();
   return one;
 }
 
-async function serving(mode: string = "userspace") {
-  const one = await start(mode);
+async function serving() {
+  const one = await start();
   await serve(one);
   return one;
 }
@@ -77,7 +72,7 @@ test("relays move when the node loses the address that they listen on", async ()
 });
 
 test("UDP entries that lead to a relay stay, those to a socket of the process before are deleted", async () => {
-  const one = await start("userspace");
+  const one = await start();
   const flow = (replySource: string, replyPort: number) => ({
     family: "IPv4" as const,
     protocol: "UDP" as const,
@@ -110,26 +105,4 @@ test("at its end the sockets close and the rules stay", async () => {
   await one.stop();
   expect(one.sockets.listening).toEqual([]);
   expect(one.nat()).toEqual(rules);
-});
-
-test("what iptables mode left goes once userspace mode serves", async () => {
-  const one = await start("userspace");
-  await createIptablesBackend(one.tables.IPv4).sync(EMPTY);
-  await serve(one);
-  for (const table of ["nat", "filter"] as const) {
-    const chains = [...one.tables.IPv4.table(table).chains.keys()].filter((chain) => chain.startsWith("KUBE-"));
-    expect(chains.filter((chain) => !CHAINS[table].includes(chain) && chain !== "KUBE-FIREWALL")).toEqual([]);
-    expect(chains.length).toBeGreaterThan(3);
-  }
-});
-
-test.each(["iptables", "ipvs"] as const)("what userspace mode left goes once %s mode serves", async (mode) => {
-  const one = await start(mode);
-  await createUserspaceBackend(one.tables.IPv4, { open: new FakeSockets().open }).sync(EMPTY);
-  expect(one.nat().length + one.filter().length).toBe(0);
-  expect(one.tables.IPv4.table("nat").chains.has("KUBE-PORTALS-HOST")).toBe(true);
-  await serve(one);
-  const text = JSON.stringify([...one.tables.IPv4.ruleSet().values()].map(({ chains }) => [...chains.entries()]));
-  expect(text).not.toContain("KUBE-PORTALS");
-  expect(text).not.toContain("KUBE-NODEPORT-");
 });
