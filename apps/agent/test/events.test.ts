@@ -2,7 +2,7 @@ import { objectAt, textAt } from "@fairlead/base";
 import { until, VirtualClock } from "@fairlead/base/testing";
 import type { HealthCheck } from "@fairlead/core";
 import { componentOf, type NodeEvent, NodeEvents, type NodeEventsParts, serviceUID } from "@fairlead/intake";
-import { endpointSlice, service } from "@fairlead/testkit";
+import { endpointSlice, type RawObject, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { eventFollower, healthCheckNotListening, serverNotListening } from "../src/events.ts";
 import { routes } from "../src/http/app.ts";
@@ -124,78 +124,57 @@ test("objects that the kernel refused are an Event, though the sync succeeded", 
   ]);
 });
 
-test.each([
+const WEB = { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] } as const;
+const nodePortsOn = (value: string) =>
+  service("web", {
+    ...{ ...WEB, type: "NodePort", ports: [{ port: 80, nodePort: 30_080 }] },
+    annotations: { "fairlead.dev/node-port-addresses": value },
+  });
+
+test.each<[what: string, reason: string, message: string, ...objects: readonly RawObject[]]>([
   [
-    "eth1",
-    'must be CIDRs separated by commas, as 192.0.2.0/24,2001:db8::/64; no node port of this Service is open; its value is "eth1"',
+    "node ports on what is no network",
+    "InvalidAnnotation",
+    "fairlead.dev/node-port-addresses must be CIDRs separated by commas, as 192.0.2.0/24,2001:db8::/64; " +
+      'no node port of this Service is open; its value is "eth1"',
+    nodePortsOn("eth1"),
   ],
   [
-    "192.0.2.0/24",
-    'has none of the addresses on which this node serves node ports; no IPv4 node port of this Service is open here; its value is "192.0.2.0/24"',
+    "node ports on a network that the node is not in",
+    "InvalidAnnotation",
+    "fairlead.dev/node-port-addresses has none of the addresses on which this node serves node ports; " +
+      'no IPv4 node port of this Service is open here; its value is "192.0.2.0/24"',
+    nodePortsOn("192.0.2.0/24"),
   ],
-])("node ports on %s: an Event on the Service says why none is open", async (value, why) => {
-  const reported: NodeEvent[] = [];
-  const report = async (event: NodeEvent) => void reported.push(event);
-  const one = await runningAgent({ events: { report } });
-  const annotations = { "fairlead.dev/node-port-addresses": value };
-  const ports = [{ port: 80, nodePort: 30_080 }];
-  await one.list(service("web", { type: "NodePort", clusterIPs: ["10.96.67.75"], ports, annotations }));
-  await aWhile(one.clock);
-  expect(reported).toEqual([
-    {
-      type: "Warning",
-      reason: "InvalidAnnotation",
-      message: `fairlead.dev/node-port-addresses ${why}`,
-      service: { namespace: "default", name: "web" },
-    },
-  ]);
-});
-
-test("a weight that cannot be read: an Event on the Service names the EndpointSlice", async () => {
-  const reported: NodeEvent[] = [];
-  const one = await runningAgent({ events: { report: async (event) => void reported.push(event) } });
-  const slice = endpointSlice("web-1", {
-    ...{ service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address: "10.144.1.5" }] },
-    annotations: { "fairlead.dev/weight": "most" },
-  });
-  await one.list(service("web", { clusterIPs: ["10.96.67.75"], ports: [{ port: 80 }] }), slice);
-  await aWhile(one.clock);
-  expect(reported).toEqual([
-    {
-      type: "Warning",
-      reason: "InvalidAnnotation",
-      message:
-        "EndpointSlice web-1: fairlead.dev/weight must be a whole number from 0 to 1000000; " +
-        'each endpoint of this slice weighs 1; its value is "most"',
-      service: { namespace: "default", name: "web" },
-    },
-  ]);
-});
-
-test("valid input that does harm: one Event on the Service, with what is open first; a note is none", async () => {
+  [
+    "a weight that cannot be read, of an EndpointSlice",
+    "InvalidAnnotation",
+    "EndpointSlice web-1: fairlead.dev/weight must be a whole number from 0 to 1000000; " +
+      'each endpoint of this slice weighs 1; its value is "most"',
+    service("web", WEB),
+    endpointSlice("web-1", {
+      ...{ service: "web", family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address: "10.144.1.5" }] },
+      annotations: { "fairlead.dev/weight": "most" },
+    }),
+  ],
+  [
+    "valid input that does harm, with what is open first; of a note there is none",
+    "TrafficOpen",
+    "spec.loadBalancerSourceRanges has no IPv4 range: 203.0.113.42 is open to every client; " +
+      'its value is ["2001:db8:5::/48"] (and 1 more: fairlead explain default/web)',
+    service("web", {
+      ...{ ...WEB, type: "LoadBalancer", ports: [{ port: 80, nodePort: 10_250 }] },
+      ...{ sourceRanges: ["2001:db8:5::/48"], ingress: [{ ip: "203.0.113.42" }] },
+    }),
+    service("pending", { type: "LoadBalancer", clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }] }),
+  ],
+])("one Event on the Service: %s", async (_what, reason, message, ...objects) => {
   const reported: NodeEvent[] = [];
   const one = await runningAgent({ events: { report: async (event) => void reported.push(event) } });
-  const web = service("web", {
-    type: "LoadBalancer",
-    clusterIPs: ["10.96.67.75"],
-    ports: [{ port: 80, nodePort: 10_250 }],
-    sourceRanges: ["2001:db8:5::/48"],
-    ingress: [{ ip: "203.0.113.42" }],
-  });
-  const pending = service("pending", { type: "LoadBalancer", clusterIPs: ["10.96.67.76"], ports: [{ port: 80 }] });
-  await one.list(web, pending);
-  await one.source.put(web);
+  await one.list(...objects);
+  await one.source.put(...objects);
   await aWhile(one.clock);
-  expect(reported).toEqual([
-    {
-      type: "Warning",
-      reason: "TrafficOpen",
-      message:
-        "spec.loadBalancerSourceRanges has no IPv4 range: 203.0.113.42 is open to every client; " +
-        'its value is ["2001:db8:5::/48"] (and 1 more: fairlead explain default/web)',
-      service: { namespace: "default", name: "web" },
-    },
-  ]);
+  expect(reported).toEqual([{ type: "Warning", reason, message, service: { namespace: "default", name: "web" } }]);
 });
 
 describe("a Service's uid", () => {
