@@ -86,32 +86,6 @@ describe("metrics", () => {
     for (const [name, metric] of wanted) expect([name, all.get(name)]).toEqual([name, metric]);
   });
 
-  test("those that an iptables run of kube-proxy shows only when something went wrong", async () => {
-    const { text } = await metrics().text();
-    for (const name of [
-      "kubeproxy_sync_proxy_rules_iptables_restore_failures_total",
-      "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total",
-      "kubeproxy_network_programming_duration_seconds",
-      "kubeproxy_conntrack_reconciler_sync_duration_seconds",
-      "kubeproxy_conntrack_reconciler_deleted_entries_total",
-      "kubeproxy_proxy_healthz_total",
-      "kubeproxy_proxy_livez_total",
-      "rest_client_requests_total",
-      "rest_client_request_duration_seconds",
-      "rest_client_rate_limiter_duration_seconds",
-      "kubernetes_build_info",
-      "fairlead_build_info",
-      "fairlead_services",
-      "fairlead_endpoints_excluded",
-      "fairlead_invalid_objects_total",
-      "process_resident_memory_bytes",
-      "nodejs_eventloop_lag_seconds",
-      "nodejs_eventloop_utilization_ratio",
-    ]) {
-      expect(text).toContain(`# TYPE ${name} `);
-    }
-  });
-
   test("kube-proxy's other metrics are there, those of a mode in that mode", async () => {
     const { text } = await metrics().text();
     const missing = documented.filter((name) => !text.includes(`# TYPE kubeproxy_${name} `));
