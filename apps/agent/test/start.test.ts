@@ -13,7 +13,7 @@ import { prepareNode, warnOfDoubt } from "../src/start/node.ts";
 import { StartError } from "../src/start/process.ts";
 import { Progress } from "../src/sync/follower.ts";
 import { configOf, emptyPlan, fakeIpvs, fakeKernel, filterOf, recordedLog } from "./support/fake-node.ts";
-import { address, type RunningAgent, runningAgent, ScriptedSource, web } from "./support/running-agent.ts";
+import { type RunningAgent, runningAgent, ScriptedSource, web } from "./support/running-agent.ts";
 
 const IPV6_ON = { "net/ipv6/conf/all/disable_ipv6": 0, "net/ipv4/conf/all/route_localnet": 0 };
 
@@ -203,17 +203,15 @@ describe("the primary family", () => {
     readonly families: readonly IPFamily[];
     readonly nodes: readonly RawObject[];
     readonly flags?: readonly string[];
-    readonly addresses?: readonly string[];
   }
 
   /** Why an agent on such a node ended; "serves", when it wrote its rules. */
-  async function fate({ families, nodes, flags = [], addresses = [] }: Cluster): Promise<string | undefined> {
+  async function fate({ families, nodes, flags = [] }: Cluster): Promise<string | undefined> {
     const all: readonly IPFamily[] = ["IPv4", "IPv6"];
     const unserved = new Map(all.filter((family) => !families.includes(family)).map((family) => [family, "no tools"]));
     const one = await runningAgent({ families, unserved, flags });
     running = one;
     one.addresses.remove("10.201.0.10");
-    one.addresses.add(...addresses.map((text) => address(text)));
     await one.list(web, ...nodes);
     await one.clock.advance(60_000);
     const wrote = families.some((family) =>
@@ -235,21 +233,6 @@ describe("the primary family", () => {
   test("the other family may be left out", async () => {
     expect(await fate({ families: ["IPv4"], nodes: [nodeAt("10.201.0.10", "fd00::5")] })).toBe("serves");
     expect(await fate({ families: ["IPv6"], nodes: [nodeAt("fd00::5", "10.201.0.10")] })).toBe("serves");
-  });
-
-  test("bindAddress says which is the primary, where it is an address", async () => {
-    const nodes = [nodeAt("fd00::5", "10.201.0.10")];
-    expect(await fate({ families: ["IPv4"], nodes, flags: ["--bind-address=10.201.0.10"] })).toBe("serves");
-    expect(await fate({ families: ["IPv4"], nodes, flags: ["--bind-address=0.0.0.0"] })).toBe(REFUSED);
-  });
-
-  test("without a Node it is that of the kernel's address, IPv4 where there are both or none", async () => {
-    const six = { families: ["IPv4"], nodes: [], addresses: ["fd00::5"] } as const;
-    expect(await fate(six)).toBe("IPv6, the primary family (of this node: fd00::5), cannot be served: no tools");
-    expect(await fate({ ...six, addresses: ["fd00::5", "10.201.0.10"] })).toBe("serves");
-    expect(await fate({ ...six, families: ["IPv6"], addresses: [] })).toBe(
-      "IPv4, the primary family (of this node: none is known), cannot be served: no tools",
-    );
   });
 
   test("a Node that comes to have another primary family ends it, too", async () => {
