@@ -9,6 +9,7 @@ import { LightApiServer, tlsFolder } from "@fairlead/testkit/api-server";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { beforeAll, describe, expect, test } from "vitest";
 import { BUNDLE, emptyFolder, onLocalPorts, started } from "./support/bundle.ts";
+import { kubeconfigOf } from "./support/fake-node.ts";
 import { freePort } from "./support/http.ts";
 
 /** The bundle in a folder of its own: nothing but Node alongside it. */
@@ -111,17 +112,6 @@ function withoutManifests(flags: readonly string[]): string[] {
 
 /** Without endpoints the agent reports it and opens nothing. */
 const WEB = service("web", { clusterIPs: ["10.96.0.10"], ports: [{ name: "http", port: 80 }] });
-
-function kubeconfigOf(cluster: object, user: object): string {
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "a",
-    clusters: [{ name: "a", cluster }],
-    users: [{ name: "a", user }],
-    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
-  });
-}
 
 // Node's inspector runs the code of any client that reaches 127.0.0.1: never in this process.
 

@@ -1,14 +1,11 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { RawObject } from "@fairlead/base";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { expect, test } from "vitest";
-import { started } from "./support/bundle.ts";
+import { CONTROLLER, mostMegabytes, started } from "./support/bundle.ts";
 import { freePort } from "./support/http.ts";
 import { AT, pod, service, sliceWrites, writtenAddresses } from "./support/slices.ts";
 
-const bundle = join(import.meta.dirname, "../dist/controller.js");
 const PODS = 10_000;
 /** MB of resident memory that its pods may take it to. */
 const MOST_MB = 150;
@@ -32,7 +29,7 @@ test(`with ${PODS} pods it stays below ${MOST_MB} MB, and one pod's change is on
     api.store.put(AT.services, service({ spec: { ports: [{ port: 80 }] } }));
     for (let index = 0; index < PODS; index++) api.store.put(AT.pods, largePod(index));
     const port = `--metrics-bind-address=127.0.0.1:${await freePort()}`;
-    const asImage = [process.execPath, ...AGENT_NODE_OPTIONS, bundle];
+    const asImage = [process.execPath, ...AGENT_NODE_OPTIONS, CONTROLLER];
     let pid = 0;
     for await (const line of started(...asImage, `--master=${server}`, port)) {
       if (pid === 0) pid = Number(line);
@@ -42,7 +39,7 @@ test(`with ${PODS} pods it stays below ${MOST_MB} MB, and one pod's change is on
       api.store.put(AT.pods, largePod(17, false));
       await expect.poll(() => writtenAddresses(api)).toContain(`${addressOf(17)} not ready`);
       expect(sliceWrites(api).slice(before)).toEqual(["PUT"]);
-      const most = await megabytes(pid);
+      const most = await mostMegabytes(pid);
       await annotate(`${Math.round(most)} MB of resident memory at most`);
       expect(most).toBeLessThan(MOST_MB);
       process.kill(pid, "SIGTERM");
@@ -51,11 +48,3 @@ test(`with ${PODS} pods it stays below ${MOST_MB} MB, and one pod's change is on
     await api.stop();
   }
 });
-
-/** At most, since its start. */
-async function megabytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
-  if (kilobytes === undefined) throw new Error(`/proc/${pid}/status has no VmHWM`);
-  return Number(kilobytes) / 1_000;
-}

@@ -1,12 +1,9 @@
-import { join } from "node:path";
 import { createRunner } from "@fairlead/kernel";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { started } from "./support/bundle.ts";
+import { CONTROLLER, started } from "./support/bundle.ts";
 import { freePort } from "./support/http.ts";
 import { AT, pod, service, writtenAddresses } from "./support/slices.ts";
-
-const bundle = join(import.meta.dirname, "../dist/controller.js");
 
 let api: LightApiServer;
 let server: string;
@@ -21,7 +18,7 @@ test("SIGTERM releases the lease and ends the program", async () => {
   api.store.put(AT.pods, pod({ name: "p", ips: ["192.168.50.10"] }));
   const port = `--metrics-bind-address=127.0.0.1:${await freePort()}`;
   const log: string[] = [];
-  for await (const line of started(process.execPath, bundle, `--master=${server}`, port)) {
+  for await (const line of started(process.execPath, CONTROLLER, `--master=${server}`, port)) {
     log.push(line);
     if (!line.includes("Leading")) continue;
     await expect.poll(() => writtenAddresses(api)).toEqual(["192.168.50.10"]);
@@ -37,6 +34,6 @@ test.each([
   ["a value that is none", "--max-endpoints-per-slice=0", 1, /^--max-endpoints-per-slice=0: .*from 1 to 1000/],
   ["no kubeconfig", "--kubeconfig=/does/not/exist", 1, /\/does\/not\/exist/],
 ])("%s ends it with what would be right", async (_what, flag, exitCode, message) => {
-  const ending = createRunner({ timeoutMs: 0 }).run([process.execPath, bundle, flag]);
+  const ending = createRunner({ timeoutMs: 0 }).run([process.execPath, CONTROLLER, flag]);
   await expect(ending).rejects.toMatchObject({ exitCode, stderr: expect.stringMatching(message) });
 });

@@ -1,13 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { AGENT_NODE_OPTIONS } from "@fairlead/tooling/agent-node";
 import { expect, test } from "vitest";
-import { started } from "./support/bundle.ts";
+import { CONTROLLER, mostMegabytes, started } from "./support/bundle.ts";
 import { backend, COLLECTIONS, gateway, gatewayClass, listener, type Made, route, slice } from "./support/gateways.ts";
 import { freePort } from "./support/http.ts";
 
-const bundle = join(import.meta.dirname, "../dist/controller.js");
 const [GATEWAYS, BACKENDS, ENDPOINTS] = [1_000, 100, 10];
 /** Routes at one listener, all but one of which wait. */
 const CROWD = 1_000;
@@ -53,7 +51,7 @@ test(`with ${GATEWAYS} Gateways, each with a route, and ${CROWD} more at one of 
     );
     const flags = [`--master=${server}`, "--jobs=gateways", `--metrics-bind-address=127.0.0.1:${await freePort()}`];
     let pid = 0;
-    for await (const line of started(process.execPath, ...AGENT_NODE_OPTIONS, bundle, ...flags)) {
+    for await (const line of started(process.execPath, ...AGENT_NODE_OPTIONS, CONTROLLER, ...flags)) {
       if (pid === 0) pid = Number(line);
       if (!line.includes("Leading")) continue;
       await expect.poll(() => statuses("Gateway")).toBe(GATEWAYS + 1);
@@ -69,7 +67,7 @@ test(`with ${GATEWAYS} Gateways, each with a route, and ${CROWD} more at one of 
         const path = expect.stringContaining("/endpointslices/single-fairlead-");
         expect(wrote(before)).toMatchObject([{ method: "PUT", path }]);
       }
-      const most = await megabytes(pid);
+      const most = await mostMegabytes(pid);
       await annotate(`${Math.round(most)} MB of resident memory at most; a backend's change: ${took.join(", ")} ms`);
       expect(most).toBeLessThan(MOST_MB);
       expect(Math.max(...took)).toBeLessThan(MOST_MS);
@@ -84,11 +82,4 @@ test(`with ${GATEWAYS} Gateways, each with a route, and ${CROWD} more at one of 
 async function ownMilliseconds(pid: number): Promise<number> {
   const [nanoseconds = ""] = (await readFile(`/proc/${pid}/schedstat`, "utf8")).split(" ");
   return Math.round(Number(nanoseconds) / 1e6);
-}
-
-/** At most, since its start. */
-async function megabytes(pid: number): Promise<number> {
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
-  if (kilobytes === undefined) throw new Error(`/proc/${pid}/status has no VmHWM`);
-  return Number(kilobytes) / 1_000;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fail } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
 import { controllerForEach, LASTING_LEASE } from "../support/controller.ts";
+import { kubeconfigOf } from "../support/fake-node.ts";
 import { AT, pod, service, sliceWrites, writtenAddresses } from "../support/slices.ts";
 
 const on = controllerForEach();
@@ -68,21 +69,6 @@ test("of several controllers each has the Services and the slices of its own nam
   on.api.store.put(AT.pods, pod({ name: "p", ips: ["192.168.50.10"], ready: false }));
   await written().toEqual(["192.168.50.10 not ready", "192.168.50.10 not ready"]);
   expect(sliceWrites(on.api)).toEqual(["POST", "POST", "PUT", "PUT"]);
-});
-
-test("a conflict is read and planned again", async () => {
-  on.api.store.put(AT.services, service());
-  on.api.store.put(AT.pods, pod({ name: "p", ips: ["192.168.50.10"] }));
-  const { log } = await on.start();
-  await written().toEqual(["192.168.50.10"]);
-  on.api.intercept(({ method }, response) => {
-    if (method !== "PUT") return false;
-    fail(response, 409, "Conflict", "the object has been modified");
-    return true;
-  });
-  on.api.store.put(AT.pods, pod({ name: "q", ips: ["192.168.50.11"] }));
-  await written().toEqual(["192.168.50.10", "192.168.50.11"]);
-  expect(log.messages("warn")).toContain("Failed to write EndpointSlices; retrying");
 });
 
 test.each([
@@ -201,14 +187,7 @@ test("a resource that the role does not allow is reported once, and nothing is w
 
 test("another server in its kubeconfig ends the program, to be started again", async () => {
   const file = join(await mkdtemp(join(tmpdir(), "fairlead-controller-")), "kubeconfig");
-  const written = (server: string) =>
-    writeFile(
-      file,
-      JSON.stringify({
-        clusters: [{ name: "c", cluster: { server } }],
-        contexts: [{ name: "c", context: { cluster: "c" } }],
-      }),
-    );
+  const written = (server: string) => writeFile(file, kubeconfigOf({ server }));
   await written(on.server);
   const { done } = await on.start("--master=", `--kubeconfig=${file}`);
   on.running.pop();

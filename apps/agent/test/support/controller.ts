@@ -9,7 +9,7 @@ import { LightApiServer } from "@fairlead/testkit/api-server";
 import { loadConnection, type ObjectRequest, requestObject } from "@fairlead/watch";
 import { afterEach, beforeEach } from "vitest";
 import { runController } from "../../src/controller/run.ts";
-import { recordedLog } from "./fake-node.ts";
+import { kubeconfigOf, recordedLog } from "./fake-node.ts";
 import { freePort } from "./http.ts";
 
 /** Starts it; `end` resolves when it has ended. @param server "": that of the kubeconfig among the flags */
@@ -66,13 +66,7 @@ export async function realApiServer() {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-api-server-"));
   const as = async (name: string, token: string) => {
     const kubeconfig = join(folder, name);
-    const config = {
-      clusters: [{ name, cluster: { server, "insecure-skip-tls-verify": true } }],
-      users: [{ name, user: { token } }],
-      contexts: [{ name, context: { cluster: name, user: name } }],
-      "current-context": name,
-    };
-    await writeFile(kubeconfig, JSON.stringify(config));
+    await writeFile(kubeconfig, kubeconfigOf({ server, "insecure-skip-tls-verify": true }, { token }));
     const connection = await loadConnection({ kubeconfig, onWarning: () => {} });
     return {
       kubeconfig,

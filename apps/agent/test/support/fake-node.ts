@@ -100,6 +100,18 @@ export function filterOf(config: AgentConfig) {
   return filter.options;
 }
 
+/** Of one context, which is the current one. */
+export function kubeconfigOf(cluster: object, user: object = {}): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "a",
+    clusters: [{ name: "a", cluster }],
+    users: [{ name: "a", user }],
+    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+  });
+}
+
 export interface Line {
   readonly level: "info" | "warn" | "error" | "verbose";
   readonly message: string;
