@@ -65,18 +65,6 @@ test("a Gateway gets its Service, the Service its slices, and all their statuses
   );
 });
 
-test("another process goes on where the first one ended, and one that starts anew writes nothing", async () => {
-  put(...ALL);
-  const first = await on.start();
-  await settled();
-  await on.start();
-  await first.end();
-  const before = writes().length;
-  put(slice("web", ["10.0.0.2"]));
-  await mirrored().toEqual(["10.0.0.2"]);
-  expect(writes().slice(before)).toHaveLength(1);
-});
-
 test("what changed while none ran is put right by the next one, and nothing else", async () => {
   put(...ALL);
   const first = await on.start();
@@ -87,15 +75,6 @@ test("what changed while none ran is put right by the next one, and nothing else
   await on.start();
   await mirrored().toEqual(["10.0.0.5"]);
   expect(writes().slice(before)).toHaveLength(1);
-});
-
-test("an address of a load balancer is the Gateway's", async () => {
-  put(...ALL);
-  await on.start();
-  await programmed().toBe("False AddressNotAssigned");
-  const service = on.api.store.get(COLLECTIONS.Service, "apps/gw-fairlead");
-  on.api.store.put(COLLECTIONS.Service, { ...service, status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } } });
-  await programmed().toBe("True Programmed");
 });
 
 test("what the API server refuses is a condition and one Event on the Gateway, and others are served", async () => {
