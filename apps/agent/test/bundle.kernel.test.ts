@@ -59,7 +59,7 @@ test("the limit is read of this process; without /proc there is none", () => {
   expect(descriptorLimit("/does/not/exist")).toBe(Number.POSITIVE_INFINITY);
 });
 
-onBundleNode("clients and descriptors", ({ dir, inside, manifest }) => {
+onBundleNode("clients and descriptors", ({ dir, inside, manifest, cleanUp }) => {
   beforeAll(() => write("first", "10.96.0.10"));
 
   const stream = (...argv: readonly [string, ...string[]]) => lines(inside().stream(argv, { timeoutMs: 0 }));
@@ -110,11 +110,11 @@ onBundleNode("clients and descriptors", ({ dir, inside, manifest }) => {
     }
     expect(livez, log.join("\n")).toBe(200);
     expect((await inside().run(list)).stdout).toContain("10.96.0.10");
-    await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+    await cleanUp();
   });
 });
 
-onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
+onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running, cleanUp }) => {
   const write = (name: string, address: string) =>
     manifest(`${name}.json`, manifestOf(name, `10.96.0.${address.split(".").at(-1)}`, address));
 
@@ -155,7 +155,7 @@ onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
       lateSignals(pidOf(log));
     }
     expect(log.at(-1)).toBe("exit 0");
-    await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+    await cleanUp();
   });
 
   test("a proxy on local ports has nothing to write, and goes on", async () => {
@@ -170,66 +170,17 @@ onBundleNode("SIGUSR2, whenever it comes", ({ inside, manifest, running }) => {
   });
 });
 
-onBundleNode("a connection that cannot be used", ({ inside, file, running }) => {
-  const ALL =
-    "nft list ruleset; ip link; ip rule; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6 /proc/sys/net/netfilter";
-  const state = async () => (await inside().run(["sh", "-c", `${ALL} | sort`])).stdout;
-
-  beforeAll(() =>
-    file(
-      "kubeconfig",
-      JSON.stringify({
-        "current-context": "a",
-        clusters: [{ name: "a", cluster: { server: "https://192.0.2.1:6443" } }],
-        users: [{ name: "a", user: { exec: { command: "/does/not/exist" } } }],
-        contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
-      }),
-    ),
-  );
-
-  test.each(["iptables", "ipvs", "nftables", "userspace"])("in %s mode leaves the kernel as it is", async (mode) => {
-    const before = await state();
-    for (const [path, reason] of [
-      ["none", /no such file/],
-      ["kubeconfig", /allow-exec-credentials/],
-    ] as const) {
-      const log: string[] = [];
-      for await (const line of running([`--proxy-mode=${mode}`, `--kubeconfig=${path}`, "--state-dir="]))
-        log.push(line);
-      expect(log.join("\n")).toMatch(reason);
-      expect(log.at(-1)).toBe("exit 1");
-    }
-    expect(await state()).toBe(before);
-  });
-});
-
 const SECCOMP = join(import.meta.dirname, "../../../packages/kernel/test/seccomp-main.ts");
 
 /** As deploy's manifests have it. */
 const CAPABILITIES = ["setpriv", "--bounding-set", "-all,+net_admin,+net_raw", "--inh-caps", "-all"] as const;
 const RUNTIME_DEFAULT = [process.execPath, "--no-warnings", SECCOMP] as const;
 
-onBundleNode("an agent that may do little", ({ inside, manifest, running }) => {
+onBundleNode("an agent that may do little", ({ inside, manifest, running, toEnd, served, cleanUp }) => {
   beforeAll(() => manifest("web.json", manifestOf("web", "10.96.0.10", "10.144.0.9")));
 
-  /** Runs the agent until it serves and `meanwhile` is over, and ends it. @returns its log */
-  async function serveOnce(
-    behind: readonly string[],
-    mode: string,
-    { stateDir = mode, meanwhile = async () => {} }: { stateDir?: string; meanwhile?: () => Promise<void> } = {},
-  ): Promise<readonly string[]> {
-    const log: string[] = [];
-    const flags = [`--proxy-mode=${mode}`, "--manifests=manifests", `--state-dir=${stateDir}`, "-v=2"];
-    for await (const line of running(flags, behind)) {
-      log.push(line);
-      if (!isNowInPlace(log)) continue;
-      await meanwhile();
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    return log;
-  }
-
-  const cleanUp = () => inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+  const flagsOf = (mode: string, stateDir = mode) =>
+    [`--proxy-mode=${mode}`, "--manifests=manifests", `--state-dir=${stateDir}`, "-v=2"] as const;
   /** Without times and process. */
   const complaints = (log: readonly string[]) =>
     log.flatMap((line) => (/^[WEF]/.test(line) ? [line.replace(/^.*?\] /, "")] : []));
@@ -242,10 +193,9 @@ onBundleNode("an agent that may do little", ({ inside, manifest, running }) => {
     });
 
     test.each(MODES)("%s mode serves, and nothing is lost", async (mode, list) => {
-      const log = await serveOnce([...CAPABILITIES, ...RUNTIME_DEFAULT], mode);
-      expect(log.at(-1)).toBe("exit 0");
+      const log = await served(flagsOf(mode), undefined, [...CAPABILITIES, ...RUNTIME_DEFAULT]);
       expect((await inside().run(list)).stdout).toContain("10.144.0.9");
-      expect(complaints(log)).toEqual(complaints(await serveOnce(CAPABILITIES, mode)));
+      expect(complaints(log)).toEqual(complaints(await served(flagsOf(mode), undefined, CAPABILITIES)));
       await cleanUp();
     });
   });
@@ -266,20 +216,18 @@ onBundleNode("an agent that may do little", ({ inside, manifest, running }) => {
     const READ_ONLY_RUN = ["unshare", "-m", "sh", "-c", script, "sh"] as const;
 
     test.each(MODES)("%s mode serves, and the state folder keeps a second agent away", async (mode, list) => {
-      const second: string[] = [];
+      let second: readonly string[] = [];
       const meanwhile = async () => {
-        for await (const line of running(["--cleanup", `--state-dir=${mode}`], READ_ONLY_RUN)) second.push(line);
+        second = await toEnd(["--cleanup", `--state-dir=${mode}`], READ_ONLY_RUN);
       };
-      const log = await serveOnce(READ_ONLY_RUN, mode, { meanwhile });
-      expect(log.at(-1)).toBe("exit 0");
+      await served(flagsOf(mode), meanwhile, READ_ONLY_RUN);
       expect(second.join("\n")).toMatch(/another agent runs on this node: process \d+ [\s\S]*exit 1$/);
       expect((await inside().run(list)).stdout).toContain("10.144.0.9");
       await cleanUp();
     });
 
     test("without a state folder either, it serves and says that others are not detected", async () => {
-      const log = await serveOnce(READ_ONLY_RUN, "nftables", { stateDir: "" });
-      expect(log.at(-1)).toBe("exit 0");
+      const log = await served(flagsOf("nftables", ""), undefined, READ_ONLY_RUN);
       expect(complaints(log).join("\n")).toMatch(
         /Cannot detect other agents on this node; serving without the node lock" reason=".*EROFS/,
       );

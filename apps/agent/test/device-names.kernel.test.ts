@@ -1,8 +1,7 @@
 /** Devices whose names are what other programs would take for options, code, patterns or ends of texts. */
 
 import { beforeAll, expect, test } from "vitest";
-import { BUNDLE } from "./support/bundle.ts";
-import { isNowInPlace, manifestOf, onBundleNode, pidOf } from "./support/bundle-node.ts";
+import { manifestOf, onBundleNode } from "./support/bundle-node.ts";
 
 /** The kernel refuses only empty ones, `.`, `..`, slashes, colons and white space. */
 const NAMES = [
@@ -27,7 +26,7 @@ const NAMES = [
 const addressOf = (at: number) => `10.9.${at}.1`;
 const MODES = { iptables: ["iptables-save"], nftables: ["nft", "list", "ruleset"] } as const;
 
-onBundleNode("a node with hostile device names", ({ inside, file, running }) => {
+onBundleNode("a node with hostile device names", ({ inside, file, served, cleanUp }) => {
   beforeAll(async () => {
     const web = JSON.parse(manifestOf("web", "10.96.0.10", "10.144.0.9"));
     Object.assign(web.items[0].spec, { type: "NodePort", ports: [{ name: "http", port: 80, nodePort: 30_080 }] });
@@ -41,19 +40,14 @@ onBundleNode("a node with hostile device names", ({ inside, file, running }) => 
   });
 
   test.each(Object.entries(MODES))("%s mode serves node ports on the address of each", async (mode, list) => {
-    const log: string[] = [];
     const flags = ["--nodeport-addresses=10.9.0.0/16", "--cluster-cidr=10.144.0.0/16", "--manifests=manifests", "-v=2"];
     let rules = "";
-    for await (const line of running([`--proxy-mode=${mode}`, `--state-dir=${mode}`, ...flags])) {
-      log.push(line);
-      if (!isNowInPlace(log)) continue;
+    const log = await served([`--proxy-mode=${mode}`, `--state-dir=${mode}`, ...flags], async () => {
       rules = (await inside().run(list)).stdout;
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    expect(log.at(-1)).toBe("exit 0");
+    });
     for (const at of NAMES.keys()) expect(rules).toMatch(new RegExp(`\\b${addressOf(at)}\\b`));
     expect(log.join("\n")).not.toContain("\u001b");
     expect(log.filter((line) => /^E/.test(line))).toEqual([]);
-    await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+    await cleanUp();
   });
 });

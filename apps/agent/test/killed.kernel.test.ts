@@ -3,7 +3,6 @@
 import { endpointSlice, service } from "@fairlead/testkit";
 import { runs } from "@fairlead/tooling/runs";
 import { expect, test } from "vitest";
-import { BUNDLE } from "./support/bundle.ts";
 import { onBundleNode, pidOf } from "./support/bundle-node.ts";
 
 const SERVICES = 600;
@@ -29,7 +28,7 @@ const MODES = {
 } as const;
 type Mode = keyof typeof MODES;
 
-onBundleNode("an agent that is killed while it writes", ({ inside, manifest, running }) => {
+onBundleNode("an agent that is killed while it writes", ({ inside, manifest, running, cleanUp }) => {
   const listing = async (mode: Mode) => (await inside().run(MODES[mode])).stdout;
   const start = (mode: Mode) =>
     running([
@@ -78,9 +77,9 @@ onBundleNode("an agent that is killed while it writes", ({ inside, manifest, run
         seen.push(await killed(mode, at % 2, at % 7 === 0 ? 0 : Math.random()));
       }
       const left = await served(mode);
-      await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+      await cleanUp();
       expect(left).toEqual(await served(mode));
-      await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
+      await cleanUp();
       await annotate(`written when it was killed, of ${SERVICES}: ${seen.join(", ")}`);
     },
   );

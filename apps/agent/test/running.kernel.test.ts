@@ -5,7 +5,7 @@ import { isNowInPlace, onBundleNode, pidOf } from "./support/bundle-node.ts";
 
 const agentDir = join(import.meta.dirname, "..");
 
-onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running }) => {
+onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running, toEnd, served }) => {
   beforeAll(async () => manifest("web.yaml", await readmeBlock("yaml")));
 
   const nat = async () => (await inside().run(["iptables-save", "-t", "nat"])).stdout;
@@ -16,30 +16,19 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     return (await inside().run([process.execPath, "-e", script])).stdout.trim();
   }
 
-  async function toEnd(...args: string[]): Promise<string[]> {
-    const said: string[] = [];
-    for await (const line of running(args)) said.push(line);
-    return said;
-  }
-
   test("the README's example: serves, follows, guards the node, stops and cleans up", async () => {
     const [, ...flags] = (await readmeBlock("sh", /^fairlead-proxy --manifests/)).trim().split(/\s+/);
-    const log: string[] = [];
-    for await (const line of running(flags)) {
-      log.push(line);
-      if (!isNowInPlace(log)) continue;
+    await served(flags, async (log) => {
       await checkServing();
       await checkGuarded(pidOf(log));
       await checkRepairing(pidOf(log));
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    expect(log.at(-1)).toBe("exit 0");
+    });
     expect(await nat()).toContain("KUBE-SVC-RH2G6EKXTJDCSNM7");
     expect(JSON.parse(await readFile(join(dir(), "state", "ownership.json"), "utf8"))).toMatchObject({
       services: { "default/nginx-calico": { IPv4: "ours" } },
     });
 
-    expect((await toEnd("--cleanup")).at(-1)).toBe("exit 0");
+    expect((await toEnd(["--cleanup"])).at(-1)).toBe("exit 0");
     expect(await nat()).not.toContain("KUBE-");
   });
 
@@ -59,7 +48,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
   /** Neither a second agent nor a clean-up may work alongside it. */
   async function checkGuarded(pid: number): Promise<void> {
     for (const args of [["--cleanup"], ["--manifests=manifests"]]) {
-      const said = await toEnd(...args);
+      const said = await toEnd(args);
       expect(said.at(-1)).toBe("exit 1");
       expect(said.join("\n")).toContain(`another agent runs on this node: process ${pid} `);
     }
@@ -84,13 +73,10 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     await mkdir(join(dir(), "bin"), { recursive: true });
     await writeFile(join(dir(), "bin", "nft"), "#!/bin/sh\necho started >> nft-was-started\nexit 1\n", { mode: 0o755 });
     const withoutNft = ["env", `PATH=${join(dir(), "bin")}:${process.env["PATH"]}`];
-    await serveOnce(["--manifests=manifests", "--state-dir=state"]);
+    await served(["--manifests=manifests", "--state-dir=state"]);
     expect(await nat()).toContain("KUBE-SERVICES");
-    const log: string[] = [];
     const flags = ["--proxy-mode=nftables", "--manifests=manifests", "--state-dir=state", "-v=2"];
-    for await (const line of running(flags, withoutNft)) {
-      log.push(line);
-      if (!isNowInPlace(log)) continue;
+    const meanwhile = async () => {
       await expect.poll(nat).not.toContain("KUBE-SERVICES");
       expect(await ask("http://127.0.0.1:10249/proxyMode")).toBe("200 nftables");
       const before = await nftTable();
@@ -99,46 +85,29 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
         await inside().run(["nft", "flush", "ruleset"]);
         await expect.poll(nftTable).toBe(before);
       }
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    expect(log.at(-1)).toBe("exit 0");
+    };
+    const log = await served(flags, meanwhile, withoutNft);
     const warned = log.filter((line) => line.includes("differ"));
     expect(warned.length).toBeGreaterThan(0);
     for (const line of warned) expect(line).toMatch(/differs="the table is missing" by="nft \(\d+\)"/);
     expect(await nftTable()).toContain("10.144.154.71");
-    const cleaned: string[] = [];
-    for await (const line of running(["--cleanup"], withoutNft)) cleaned.push(line);
-    expect(cleaned.at(-1)).toBe("exit 0");
+    expect((await toEnd(["--cleanup"], withoutNft)).at(-1)).toBe("exit 0");
     expect(await nftTable()).toBe("");
     await expect(readFile(join(dir(), "nft-was-started"))).rejects.toThrow("ENOENT");
   });
 
-  /** Runs it until it has written its rules. */
-  async function serveOnce(args: readonly string[]): Promise<void> {
-    const log: string[] = [];
-    for await (const line of running(args)) {
-      log.push(line);
-      if (isNowInPlace(log)) process.kill(pidOf(log), "SIGTERM");
-    }
-  }
-
   test("--service-metrics: connections of a service by endpoint, from the kernel's own tracking", async () => {
     await track("10.96.67.75", "20001");
     await track("10.96.67.76", "20002");
-    const log: string[] = [];
-    for await (const line of running(["--manifests=manifests", "--state-dir=state", "--service-metrics=default"])) {
-      log.push(line);
-      if (!isNowInPlace(log)) continue;
+    await served(["--manifests=manifests", "--state-dir=state", "--service-metrics=default"], async () => {
       const metrics = (await ask("http://127.0.0.1:10249/metrics")).split("\n");
       expect(metrics.filter((one) => one.startsWith("fairlead_service_connections"))).toEqual([
         'fairlead_service_connections{namespace="default",service="nginx-calico",port="",endpoint="10.144.154.71:80"} 1',
         "fairlead_service_connections_left_out 0",
         "fairlead_service_connections_blind 0",
       ]);
-      process.kill(pidOf(log), "SIGTERM");
-    }
-    expect(log.at(-1)).toBe("exit 0");
-    await toEnd("--cleanup");
+    });
+    await toEnd(["--cleanup"]);
   });
 
   /** An entry as if a client had called port 80 of an address, and the kernel had translated that. */
@@ -164,7 +133,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
     }
     expect(log.at(-1)).toBe("exit 1");
     expect(log.at(-2)).toContain("the configuration file changed");
-    await toEnd("--cleanup");
+    await toEnd(["--cleanup"]);
   });
 
   test("an API server that is a Service which nothing serves yet: the log says what it needs, and it keeps trying", async () => {
@@ -181,7 +150,7 @@ onBundleNode("the bundle on a real kernel", ({ dir, inside, manifest, running })
   });
 
   test("--init-only does the privileged part and ends", async () => {
-    const log = await toEnd("--init-only");
+    const log = await toEnd(["--init-only"]);
     expect(log.at(-1)).toBe("exit 0");
     expect(log.at(-2)).toContain("System initialized and --init-only specified");
     expect(await nat()).not.toContain("KUBE-");

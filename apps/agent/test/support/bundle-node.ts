@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createRunner, lines, type Runner } from "@fairlead/kernel";
 import { createNamespace, type NetworkNamespace, namespaceSupport } from "@fairlead/kernel/netns";
 import { endpointSlice, service } from "@fairlead/testkit";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { BUNDLE, emptyFolder } from "./bundle.ts";
 
 /** Why the bundle cannot run on a kernel here; undefined: it can. */
@@ -35,6 +35,20 @@ export interface BundleNode {
    * @param behind another program, which execs it
    */
   running(flags: readonly string[], behind?: readonly string[]): AsyncGenerator<string>;
+  /** All lines of such a run. */
+  toEnd(flags: readonly string[], behind?: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Runs the agent until the rules of IPv4 are there and `meanwhile` is over, and ends it.
+   *
+   * @returns its log
+   */
+  served(
+    flags: readonly string[],
+    meanwhile?: (log: readonly string[]) => Promise<void>,
+    behind?: readonly string[],
+  ): Promise<readonly string[]>;
+  /** Removes all that an agent wrote. */
+  cleanUp(): Promise<void>;
 }
 
 /** Tests of the bundle on one such node: skipped with the reason where there can be none. */
@@ -55,16 +69,36 @@ export function onBundleNode(name: string, define: (node: BundleNode) => void): 
       await writeFile(join(folder, "next"), text);
       await rename(join(folder, "next"), join(folder, name));
     };
+    const running: BundleNode["running"] = (flags, behind = []) => {
+      // Where a test gives up, the shell is ended, and the agent with it.
+      const program = ["setpriv", "--pdeathsig", "KILL", ...behind, process.execPath, BUNDLE, ...flags] as const;
+      const argv = ["sh", "-c", IN_FOLDER, "sh", folder, ...program] as const;
+      return lines(inside().stream(argv, { timeoutMs: 0 }));
+    };
     define({
       dir: () => folder,
       inside,
       file: write,
       manifest: (file, text) => write(join("manifests", file), text),
-      running: (flags, behind = []) => {
-        // Where a test gives up, the shell is ended, and the agent with it.
-        const program = ["setpriv", "--pdeathsig", "KILL", ...behind, process.execPath, BUNDLE, ...flags] as const;
-        const argv = ["sh", "-c", IN_FOLDER, "sh", folder, ...program] as const;
-        return lines(inside().stream(argv, { timeoutMs: 0 }));
+      running,
+      async toEnd(flags, behind) {
+        const log: string[] = [];
+        for await (const line of running(flags, behind)) log.push(line);
+        return log;
+      },
+      async served(flags, meanwhile = async () => {}, behind = []) {
+        const log: string[] = [];
+        for await (const line of running(flags, behind)) {
+          log.push(line);
+          if (!isNowInPlace(log)) continue;
+          await meanwhile(log);
+          process.kill(pidOf(log), "SIGTERM");
+        }
+        expect(log.at(-1), log.join("\n")).toBe("exit 0");
+        return log;
+      },
+      async cleanUp() {
+        await inside().run([process.execPath, BUNDLE, "--cleanup", "--state-dir="]);
       },
     });
   });
