@@ -1,5 +1,7 @@
+import { readFile } from "node:fs/promises";
 import {
   type AgentConfig,
+  type ControllerParseResult,
   configFileOf,
   formatError,
   type ParseEnvironment,
@@ -13,6 +15,13 @@ export interface CommandLineIO {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
+
+/** The process's own. */
+export const PROCESS_IO: CommandLineIO = {
+  readFile: (path) => readFile(path, "utf8"),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+};
 
 /** What a command line is answered with; everything else is loaded when it is needed. */
 export interface AgentProgram extends Pick<ParseEnvironment, "platform" | "stateDir"> {
@@ -52,7 +61,11 @@ async function parseReading(
   });
 }
 
-function answer(parsed: Exclude<ParseResult, { kind: "run" }>, io: CommandLineIO): number {
+/** @returns the exit code */
+export function answer(
+  parsed: Exclude<ParseResult | ControllerParseResult, { kind: "run" }>,
+  io: Pick<CommandLineIO, "out" | "err">,
+): number {
   switch (parsed.kind) {
     case "help":
     case "version":

@@ -1,5 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { runCommandLine } from "./cli.ts";
+import { PROCESS_IO, runCommandLine } from "./cli.ts";
 import { FLOWTABLE_TEST } from "./real-kernel.ts";
 import { setUpEngine } from "./start/engine.ts";
 import { endOnSignal, endProcess, inspectorProblem } from "./start/process.ts";
@@ -21,11 +20,7 @@ setUpEngine();
 endOnSignal();
 const code = await runCommandLine(
   process.argv.slice(2),
-  {
-    readFile: (path) => readFile(path, "utf8"),
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-  },
+  PROCESS_IO,
   // --version and wrong flags are answered without it.
   { load: async () => (await import("./start/action.ts")).runAction },
 );

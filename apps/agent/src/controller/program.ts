@@ -1,7 +1,8 @@
 // The process fairlead-controller: one command line, and the controller until a signal ends it.
 import { errorChainText } from "@fairlead/base";
-import { formatError, parseControllerArguments } from "@fairlead/config";
+import { parseControllerArguments } from "@fairlead/config";
 import { version } from "../about/version.ts";
+import { answer, PROCESS_IO } from "../cli.ts";
 import { createLog } from "../log.ts";
 import { setUpEngine } from "../start/engine.ts";
 import {
@@ -14,23 +15,10 @@ import {
 } from "../start/process.ts";
 import { runController } from "./run.ts";
 
-const write = (text: string) => process.stderr.write(`${text.trimEnd()}\n`);
-
 /** Exit codes: 0 done or asked to stop, 1 it could not, 2 the command line is invalid. */
 async function runCommandLine(argv: readonly string[]): Promise<number> {
   const parsed = parseControllerArguments(argv, version);
-  switch (parsed.kind) {
-    case "help":
-    case "version":
-      process.stdout.write(parsed.text);
-      return 0;
-    case "usage-error":
-      write(parsed.message);
-      return 2;
-    case "invalid":
-      for (const error of parsed.errors) write(formatError(error));
-      return 1;
-  }
+  if (parsed.kind !== "run") return answer(parsed, PROCESS_IO);
   const log = createLog(parsed.config.logging);
   for (const warning of parsed.warnings) log.warn(warning);
   failOnUnhandled(log);
@@ -38,7 +26,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     await runController(parsed.config, log, stopSignal(log));
     return 0;
   } catch (error) {
-    if (error instanceof StartError) write(error.message);
+    if (error instanceof StartError) PROCESS_IO.err(`${error.message}\n`);
     else log.error("fairlead-controller cannot continue; exiting", { reason: errorChainText(error) });
     return 1;
   }
@@ -46,7 +34,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
 
 const problem = inspectorProblem(process.execArgv, process.env["NODE_OPTIONS"]);
 if (problem !== undefined) {
-  write(problem);
+  PROCESS_IO.err(`${problem}\n`);
   process.exit(1);
 }
 setUpEngine();

@@ -7,7 +7,7 @@ import type { IPFamily } from "@fairlead/core";
 import { version } from "../about/version.ts";
 import { prepareConntrack } from "../conntrack.ts";
 import { type Kernel, localKernel, openedOnce } from "../kernel.ts";
-import { createLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 import { modes } from "../modes/index.ts";
 import { errorTexts, removeTables } from "../modes/leftovers.ts";
 import type { ModeRemoval } from "../modes/mode.ts";
@@ -20,25 +20,11 @@ import { afterStart, type SyncFollower } from "../sync/follower.ts";
 import { chooseMode, openFamilies } from "./choose-mode.ts";
 import { heapSnapshotSignal, keepHeapSmall } from "./engine.ts";
 import { lockNode, runOnNode } from "./node.ts";
-import { runToExit, StartError, startProcess, writeConfig } from "./process.ts";
+import { logged, runToExit, startProcess, writeConfig } from "./process.ts";
 import { openSource } from "./source.ts";
 
 /** Does what the process was started for; resolves to its exit code. */
-export async function runAction(
-  config: AgentConfig,
-  warnings: readonly string[],
-  { out, err }: { readonly out: (text: string) => void; readonly err: (text: string) => void },
-): Promise<number> {
-  const log = createLog(config.logging);
-  for (const warning of warnings) log.warn(warning);
-  try {
-    return await act(config, log, out);
-  } catch (error) {
-    if (error instanceof StartError) err(`${error.message}\n`);
-    else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
-    return 1;
-  }
-}
+export const runAction = logged(act);
 
 /** Removes what kube-proxy and Fairlead left in the kernel, in both families. Resolves to the exit code. */
 export async function cleanUp(removals: readonly ModeRemoval[], kernel: Kernel, log: Log): Promise<number> {

@@ -7,8 +7,9 @@ import { errorChainText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";
 import type { FilterOptions, MemoryScope } from "@fairlead/endpoint-filter";
 import { filterSettings } from "@fairlead/intake";
+import type { CommandLineIO } from "../cli.ts";
 import { descriptorLimit, descriptorShares } from "../descriptors.ts";
-import type { Log } from "../log.ts";
+import { createLog, type Log } from "../log.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { runAgent } from "../run/run-agent.ts";
 
@@ -145,6 +146,23 @@ export function inspectorProblem(options: readonly string[], environment = ""): 
   const named = asked ?? (OPENS.test(environment) ? `NODE_OPTIONS=${environment}` : undefined);
   if (named === undefined) return undefined;
   return `${named}: any local user could run code in this process by Node's inspector; leave it out (enableProfiling profiles)`;
+}
+
+/** What a process was started for, with its log. Resolves to the exit code, whatever is thrown. */
+export function logged(
+  act: (config: AgentConfig, log: Log, out: (text: string) => void) => Promise<number>,
+): (config: AgentConfig, warnings: readonly string[], io: Pick<CommandLineIO, "out" | "err">) => Promise<number> {
+  return async (config, warnings, { out, err }) => {
+    const log = createLog(config.logging);
+    for (const warning of warnings) log.warn(warning);
+    try {
+      return await act(config, log, out);
+    } catch (error) {
+      if (error instanceof StartError) err(`${error.message}\n`);
+      else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
+      return 1;
+    }
+  };
 }
 
 /** The agent cannot start. The message is for the operator: what is wrong, and what to do about it. */

@@ -29,32 +29,18 @@ import { componentOf, NodeEvents } from "@fairlead/intake";
 import { createHcn, type HcnClient, openHcnLibrary } from "@fairlead/kernel/hcn";
 import { version } from "../about/version.ts";
 import { sourceAddress } from "../kernel.ts";
-import { createLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 import { setUpNetworks } from "../networks.ts";
 import { loadMemory, stateFile } from "../ownership.ts";
 import type { AgentParts } from "../run/parts.ts";
 import { keepHeapSmall } from "../start/engine.ts";
-import { runToExit, StartError, startProcess, writeConfig } from "../start/process.ts";
+import { logged, runToExit, StartError, startProcess, writeConfig } from "../start/process.ts";
 import { openSource } from "../start/source.ts";
 import { afterStart, Progress } from "../sync/follower.ts";
 import { windowsKernel } from "./kernel.ts";
 
 /** Does what the process was started for; resolves to its exit code. */
-export async function runWindows(
-  config: AgentConfig,
-  warnings: readonly string[],
-  { err }: { readonly err: (text: string) => void },
-): Promise<number> {
-  const log = createLog(config.logging);
-  for (const warning of warnings) log.warn(warning);
-  try {
-    return await act(config, log);
-  } catch (error) {
-    if (error instanceof StartError) err(`${error.message}\n`);
-    else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
-    return 1;
-  }
-}
+export const runWindows = logged(act);
 
 async function act(config: AgentConfig, log: Log): Promise<number> {
   const { action } = config;

@@ -1,10 +1,9 @@
 /** The process on Windows. It has a bundle of its own: nothing of it is in Linux', nothing of Linux' modes in it. */
 
 import { fstatSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tooOld } from "@fairlead/base";
-import { runCommandLine } from "../cli.ts";
+import { PROCESS_IO, runCommandLine } from "../cli.ts";
 import { setUpEngine } from "../start/engine.ts";
 import { endOnSignal, endProcess, inspectorProblem } from "../start/process.ts";
 
@@ -19,19 +18,11 @@ setUpEngine();
 endOnSignal();
 endWithInput();
 const { ProgramData = "C:\\ProgramData" } = process.env;
-const code = await runCommandLine(
-  process.argv.slice(2),
-  {
-    readFile: (path) => readFile(path, "utf8"),
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-  },
-  {
-    platform: "windows",
-    stateDir: join(ProgramData, "fairlead"),
-    load: async () => (await import("./host.ts")).runWindows,
-  },
-);
+const code = await runCommandLine(process.argv.slice(2), PROCESS_IO, {
+  platform: "windows",
+  stateDir: join(ProgramData, "fairlead"),
+  load: async () => (await import("./host.ts")).runWindows,
+});
 endProcess(code);
 
 /** A program that started this one has no SIGTERM for it: it closes the pipe to it. Without a pipe nothing is read. */
