@@ -2,6 +2,7 @@
 
 import {
   fieldsOf,
+  type IPFamily,
   isPort,
   numberOf,
   objectAt,
@@ -96,6 +97,41 @@ export class Replaced<Id> {
   }
 }
 
+/** Objects by what they refer to. */
+export class Index<On, T> {
+  readonly #on = new Map<On, Map<string, T>>();
+  readonly #keys = new Map<string, readonly On[]>();
+
+  of(on: On): readonly T[] {
+    return [...(this.#on.get(on)?.values() ?? [])];
+  }
+
+  get(id: string): T | undefined {
+    const [on] = this.#keys.get(id) ?? [];
+    return on === undefined ? undefined : this.#on.get(on)?.get(id);
+  }
+
+  /** What is referred to. */
+  get all(): Iterable<On> {
+    return this.#on.keys();
+  }
+
+  /** @returns what it referred to, and refers to now */
+  set(id: string, object: T | undefined, refersTo: (object: T) => readonly On[]): ReadonlySet<On> {
+    const before = this.#keys.get(id) ?? [];
+    const now = object === undefined ? [] : refersTo(object);
+    for (const one of before) {
+      this.#on.get(one)?.delete(id);
+      if (this.#on.get(one)?.size === 0) this.#on.delete(one);
+    }
+    if (now.length === 0) this.#keys.delete(id);
+    else this.#keys.set(id, now);
+    if (object !== undefined)
+      for (const one of now) this.#on.set(one, (this.#on.get(one) ?? new Map()).set(id, object));
+    return new Set([...before, ...now]);
+  }
+}
+
 /** metadata.resourceVersion of an object; "" where it has none. */
 export function versionOf(raw: unknown): string {
   return textAt(objectAt(raw, "metadata"), "resourceVersion") ?? "";
@@ -131,11 +167,18 @@ export function hintNames(endpoint: RawObject, hint: "forZones" | "forNodes"): r
 }
 
 /**
- * The Service's end is the slice's as well. With blockOwnerDeletion some clusters ask for a right to all Services
- * (OwnerReferencesPermissionEnforcement).
+ * The object that is written; without a name the API server makes one. The Service's end is the slice's as well: with
+ * blockOwnerDeletion some clusters ask for a right to all Services (OwnerReferencesPermissionEnforcement).
  */
-export function ownedBy(service: { readonly name: string; readonly uid: string }): readonly object[] {
-  return [{ apiVersion: "v1", kind: "Service", name: service.name, uid: service.uid, controller: true }];
+export function sliceObject<M extends object, E>(
+  metadata: M,
+  { name, uid }: { readonly name: string; readonly uid: string },
+  content: { readonly family: IPFamily; readonly ports: readonly SlicePort[]; readonly endpoints: readonly E[] },
+) {
+  const ownerReferences = [{ apiVersion: "v1", kind: "Service", name, uid, controller: true }];
+  const { family: addressType, ports, endpoints } = content;
+  const type = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" } as const;
+  return { ...type, metadata: { ...metadata, ownerReferences }, addressType, ports, endpoints };
 }
 
 interface SliceName {

@@ -1,7 +1,7 @@
 import { NETWORKS_MANAGER, type RawObject } from "@fairlead/base";
 import type { LightApiServer } from "@fairlead/testkit/api-server";
 import { NETWORK_STATUS, SERVICE_NETWORK } from "../../src/controller/networks/decode.ts";
-import { type SliceObject, sliceObject } from "../../src/controller/networks/slice.ts";
+import { type SliceObject, sliceObjectOf } from "../../src/controller/networks/slice.ts";
 import type { ServicePlan, SliceState } from "../../src/controller/networks/slice-state.ts";
 
 const NETWORK = "lab/storage";
@@ -97,9 +97,9 @@ export class Cluster {
     if (owner === undefined) return;
     for (const content of create) {
       this.#made += 1;
-      this.#put(state, `made-${this.#made}`, sliceObject(owner, content));
+      this.#put(state, `made-${this.#made}`, sliceObjectOf(owner, content));
     }
-    for (const { over, content } of update) this.#put(state, over.name, sliceObject(owner, content, over));
+    for (const { over, content } of update) this.#put(state, over.name, sliceObjectOf(owner, content, over));
   }
 
   #put(state: SliceState, name: string, object: SliceObject): void {

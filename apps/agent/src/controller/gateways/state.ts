@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { NETWORKS_MANAGER, objectAt, textAt, valueAt } from "@fairlead/base";
-import { type Key, Replaced, SLICE_MANAGER_LABEL, textsIn, versionOf } from "../requests.ts";
+import { Index, type Key, Replaced, SLICE_MANAGER_LABEL, textsIn, versionOf } from "../requests.ts";
 import {
   decodeClass,
   decodeGateway,
@@ -279,36 +279,6 @@ export class GatewayState implements World {
   #dirtyRoute({ kind, namespace, name, parents }: Route): void {
     this.#dirty.add(workOf(kind, `${namespace}/${name}`));
     for (const { gateway } of parents) this.#dirtyGateway(gateway, false);
-  }
-}
-
-/** Objects by what they refer to. */
-class Index<On, T> {
-  readonly #on = new Map<On, Map<string, T>>();
-  readonly #keys = new Map<string, readonly On[]>();
-
-  of(on: On): readonly T[] {
-    return [...(this.#on.get(on)?.values() ?? [])];
-  }
-
-  get(id: string): T | undefined {
-    const [on] = this.#keys.get(id) ?? [];
-    return on === undefined ? undefined : this.#on.get(on)?.get(id);
-  }
-
-  /** @returns what it referred to, and refers to now */
-  set(id: string, object: T | undefined, refersTo: (object: T) => readonly On[]): ReadonlySet<On> {
-    const before = this.#keys.get(id) ?? [];
-    const now = object === undefined ? [] : refersTo(object);
-    for (const one of before) {
-      this.#on.get(one)?.delete(id);
-      if (this.#on.get(one)?.size === 0) this.#on.delete(one);
-    }
-    if (now.length === 0) this.#keys.delete(id);
-    else this.#keys.set(id, now);
-    if (object !== undefined)
-      for (const one of now) this.#on.set(one, (this.#on.get(one) ?? new Map()).set(id, object));
-    return new Set([...before, ...now]);
   }
 }
 

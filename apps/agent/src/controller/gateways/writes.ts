@@ -5,11 +5,11 @@ import { GATEWAY_GROUP, isObject, parseJSON, type RawObject } from "@fairlead/ba
 import {
   accepted,
   type Key,
-  ownedBy,
   RefusedError,
   SERVICE_NAME_LABEL,
   type Send,
   SLICE_MANAGER_LABEL,
+  sliceObject,
   sliceWriter,
   unlessMissing,
   versionOf,
@@ -160,7 +160,7 @@ class Reconciliation {
       const old = left.get(slice.name);
       left.delete(slice.name);
       if (old?.fingerprint === fingerprint(uid, slice)) continue;
-      const object = sliceObject(namespace, uid, slice, old?.resourceVersion);
+      const object = sliceObjectOf(namespace, uid, slice, old?.resourceVersion);
       const stored = await (old === undefined ? writer.create(object) : writer.update(object));
       state.wrote(this.#work, "EndpointSlice", `${namespace}/${slice.name}`, old?.resourceVersion ?? "", stored);
     }
@@ -208,23 +208,11 @@ function idOf({ namespace, name }: DesiredService): Key {
 /** What the API server says of what a Gateway asks for; all else may be another the next time. */
 const INPUT: ReadonlySet<number> = new Set([400, 403, 422]);
 
-function sliceObject(namespace: string, owner: string, slice: DesiredSlice, resourceVersion: string | undefined) {
-  const { name, service, family, annotations, ports, endpoints } = slice;
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: {
-      namespace,
-      name,
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      labels: { [SERVICE_NAME_LABEL]: service, [SLICE_MANAGER_LABEL]: GATEWAYS_MANAGER },
-      annotations,
-      ownerReferences: ownedBy({ name: service, uid: owner }),
-    },
-    addressType: family,
-    ports,
-    endpoints: endpoints.map(parseJSON),
-  };
+function sliceObjectOf(namespace: string, owner: string, slice: DesiredSlice, resourceVersion: string | undefined) {
+  const { name, service, annotations, endpoints } = slice;
+  const labels = { [SERVICE_NAME_LABEL]: service, [SLICE_MANAGER_LABEL]: GATEWAYS_MANAGER };
+  const metadata = { namespace, name, ...(resourceVersion !== undefined && { resourceVersion }), labels, annotations };
+  return sliceObject(metadata, { name: service, uid: owner }, { ...slice, endpoints: endpoints.map(parseJSON) });
 }
 
 /** Of a Gateway its own conditions, of a route those of all its parents. */

@@ -2,7 +2,7 @@ import { type Clock, objectAt, textAt } from "@fairlead/base";
 import { Reconciler } from "../reconciler.ts";
 import { type Key, namespacedName, type SliceWriter } from "../requests.ts";
 import type { SliceProblem } from "./decode.ts";
-import { type OwnSlice, sliceObject } from "./slice.ts";
+import { type OwnSlice, sliceObjectOf } from "./slice.ts";
 import type { ServicePlan, SliceState } from "./slice-state.ts";
 
 export interface ControllerOptions {
@@ -60,11 +60,11 @@ export class SliceController {
   /** What comes is written before what goes: a Service does not lose its endpoints in between. */
   #writes({ service, create, update, remove }: ServicePlan): readonly (() => Promise<void>)[] {
     const { writer, state } = this.#options;
-    const made = service === undefined ? [] : create.map((content) => sliceObject(service, content));
+    const made = service === undefined ? [] : create.map((content) => sliceObjectOf(service, content));
     const renewed =
       service === undefined
         ? []
-        : update.map(({ over, content }) => ({ over, object: sliceObject(service, content, over) }));
+        : update.map(({ over, content }) => ({ over, object: sliceObjectOf(service, content, over) }));
     // The watch brings what was written as well, later: until then the next plan must not write it again.
     const wrote = ({ namespace, name, resourceVersion }: OwnSlice, stored?: unknown) =>
       state.wroteSlice(namespacedName(namespace, name), resourceVersion, stored);

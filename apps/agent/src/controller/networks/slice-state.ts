@@ -111,7 +111,7 @@ export class SliceState {
     this.#makeDirty(this.#slices.written(key, over, sliceIn(raw)));
   }
 
-  #makeDirty(services: readonly Key[]): void {
+  #makeDirty(services: Iterable<Key>): void {
     for (const service of services) this.#dirty.add(service);
   }
 

@@ -15,13 +15,14 @@ import {
 } from "@fairlead/base";
 import {
   hintNames,
+  Index,
   type Key,
   namespacedName,
-  ownedBy,
   Replaced,
   SERVICE_NAME_LABEL,
   SLICE_MANAGER_LABEL,
   type SlicePort,
+  sliceObject,
   slicePortIn,
   versionOf,
 } from "../requests.ts";
@@ -54,42 +55,16 @@ export function sliceLabels({ labels, name }: NetworkService): Readonly<Record<s
   return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-export interface SliceObject {
-  readonly apiVersion: "discovery.k8s.io/v1";
-  readonly kind: "EndpointSlice";
-  readonly metadata: {
-    readonly namespace: string;
-    /** Of a new one. */
-    readonly generateName?: string;
-    /** Of one that is there. */
-    readonly name?: string;
-    readonly resourceVersion?: string;
-    readonly labels: Readonly<Record<string, string>>;
-    readonly ownerReferences: readonly object[];
-  };
-  readonly addressType: IPFamily;
-  readonly ports: readonly SlicePort[];
-  readonly endpoints: readonly Endpoint[];
-}
+export type SliceObject = ReturnType<typeof sliceObjectOf>;
 
-/** The object that is written; without a name the API server makes one. */
-export function sliceObject(service: NetworkService, content: SliceContent, over?: OwnSlice): SliceObject {
+/** The object that is written. */
+export function sliceObjectOf(service: NetworkService, content: SliceContent, over?: OwnSlice) {
   const { namespace, name } = service;
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: {
-      namespace,
-      ...(over === undefined
-        ? { generateName: `${name.slice(0, 57)}-` }
-        : { name: over.name, resourceVersion: over.resourceVersion }),
-      labels: content.labels,
-      ownerReferences: ownedBy(service),
-    },
-    addressType: content.family,
-    ports: content.ports,
-    endpoints: content.endpoints,
-  };
+  const named: { readonly generateName?: string; readonly name?: string; readonly resourceVersion?: string } =
+    over === undefined
+      ? { generateName: `${name.slice(0, 57)}-` }
+      : { name: over.name, resourceVersion: over.resourceVersion };
+  return sliceObject({ namespace, ...named, labels: content.labels }, service, content);
 }
 
 /**
@@ -119,16 +94,15 @@ export function decodeOwnSlice(raw: unknown): OwnSlice | undefined {
 
 /** The slices of ours that the cluster has, by their Service: as the watch brings them, and as they were written. */
 export class OwnSlices {
-  readonly #byService = new Map<Key, Map<Key, OwnSlice>>();
-  readonly #serviceOf = new Map<Key, Key>();
+  readonly #slices = new Index<Key, OwnSlice>();
   readonly #replaced = new Replaced<Key>();
 
   of(service: Key): readonly OwnSlice[] {
-    return [...(this.#byService.get(service)?.values() ?? [])];
+    return this.#slices.of(service);
   }
 
   get services(): Iterable<Key> {
-    return this.#byService.keys();
+    return this.#slices.all;
   }
 
   /**
@@ -137,7 +111,7 @@ export class OwnSlices {
    * @param slice undefined: it is gone, or another controller's
    * @returns the Services concerned
    */
-  observed(key: Key, slice: OwnSlice | undefined): readonly Key[] {
+  observed(key: Key, slice: OwnSlice | undefined): Iterable<Key> {
     return this.#replaced.isOld(key, slice?.resourceVersion) ? [] : this.#set(key, slice);
   }
 
@@ -148,33 +122,14 @@ export class OwnSlices {
    * @param slice undefined: there is none any longer
    * @returns the Services concerned
    */
-  written(key: Key, over: string | undefined, slice: OwnSlice | undefined): readonly Key[] {
-    if (this.#find(key)?.resourceVersion !== over) return [];
+  written(key: Key, over: string | undefined, slice: OwnSlice | undefined): Iterable<Key> {
+    if (this.#slices.get(key)?.resourceVersion !== over) return [];
     if (slice !== undefined && over !== undefined) this.#replaced.add(key, over);
     return this.#set(key, slice);
   }
 
-  #find(key: Key): OwnSlice | undefined {
-    const service = this.#serviceOf.get(key);
-    return service === undefined ? undefined : this.#byService.get(service)?.get(key);
-  }
-
-  #set(key: Key, slice: OwnSlice | undefined): readonly Key[] {
-    const before = this.#serviceOf.get(key);
-    if (before !== undefined) this.#remove(key, before);
-    if (slice === undefined) return before === undefined ? [] : [before];
-    const service = namespacedName(slice.namespace, slice.serviceName);
-    const slices = this.#byService.get(service) ?? new Map<Key, OwnSlice>();
-    this.#byService.set(service, slices.set(key, slice));
-    this.#serviceOf.set(key, service);
-    return before === undefined || before === service ? [service] : [before, service];
-  }
-
-  #remove(key: Key, service: Key): void {
-    this.#serviceOf.delete(key);
-    const slices = this.#byService.get(service);
-    slices?.delete(key);
-    if (slices?.size === 0) this.#byService.delete(service);
+  #set(key: Key, slice: OwnSlice | undefined): Iterable<Key> {
+    return this.#slices.set(key, slice, ({ namespace, serviceName }) => [namespacedName(namespace, serviceName)]);
   }
 }
 
