@@ -78,12 +78,6 @@ test("slices of one name in two namespaces are two", () => {
   expect(state.slices("other/web")).toHaveLength(1);
 });
 
-test("slices stand in the order of their names, whatever came first", () => {
-  const state = new ClusterState();
-  for (const name of ["c", "a", "b"]) state.upsertSlice(slice("web", [], { name }));
-  expect(state.slices("default/web").map((one) => one.name)).toEqual(["a", "b", "c"]);
-});
-
 test("trigger times are given once, with the change, and those from before the start never", () => {
   const state = new ClusterState({ ignoreTriggersBefore: 100 });
   const web = (address: string, triggerTime: number) => slice("web", [endpoint(address)], { triggerTime });

@@ -250,21 +250,6 @@ const BOTH = [endpoint(STAYS), endpoint(GOES)];
 const GONE = { group: "default/web/tcp", address: GOES, port: 8080 };
 
 describe("an endpoint of TCP connections", () => {
-  test("is gone when no slice names it", () => {
-    expect(cluster(BOTH).move([endpoint(STAYS)])).toEqual([GONE]);
-    expect(cluster(BOTH).move([])).toEqual([{ ...GONE, address: STAYS }, GONE]);
-  });
-
-  test.each([
-    ["turned unready", NOT_READY],
-    ["serves while it terminates", DRAINING],
-    ["terminates", { ...DRAINING, serving: false }],
-  ])("that %s is there, until it is gone", (_, condition) => {
-    const { move } = cluster(BOTH);
-    expect(move([endpoint(STAYS), endpoint(GOES, condition)])).toEqual([]);
-    expect(move([endpoint(STAYS)])).toEqual([GONE]);
-  });
-
   test("goes with its service, or to another network, without a word", () => {
     const deleted = cluster(BOTH);
     deleted.state.deleteService("default", "web");
@@ -318,20 +303,6 @@ describe("an entry of connection tracking", () => {
     const { planner } = cluster(BOTH);
     const entry = flow("tcp 10.96.0.10:80 <- 10.144.1.6:8080");
     expect(orphans(planner.lookup("IPv4"), [GONE])({ ...entry, family: "IPv6" })).toBe(false);
-  });
-
-  test("goes where no endpoint is left, too, at node ports as elsewhere", () => {
-    const { move, isOrphan } = cluster(BOTH);
-    const gone = move([]);
-    expect(isOrphan(gone, "tcp 10.96.0.10:80 <- 10.144.1.6:8080")).toBe(true);
-    expect(isOrphan(gone, "tcp 10.201.0.10:30080 <- 10.144.1.5:8080")).toBe(true);
-  });
-
-  test("stays where the endpoint is back by then", () => {
-    const { move, isOrphan } = cluster(BOTH);
-    const gone = move([endpoint(STAYS)]);
-    move(BOTH);
-    expect(isOrphan(gone, "tcp 10.96.0.10:80 <- 10.144.1.6:8080")).toBe(false);
   });
 });
 

@@ -186,9 +186,6 @@ describe("is skipped with a problem", () => {
     ["None with NodePort", raw({ type: "NodePort", clusterIP: "None" }), "spec.clusterIP"],
     ["a ClusterIP that is none", raw({ clusterIP: "ten" }), "spec.clusterIP"],
     ["a loopback ClusterIP", raw({ clusterIP: "127.0.0.1" }), "spec.clusterIP"],
-    ["a ClusterIP of this network", raw({ clusterIP: "0.0.0.7" }), "spec.clusterIP"],
-    ["a reserved ClusterIP", raw({ clusterIP: "240.0.0.1" }), "spec.clusterIP"],
-    ["a broadcast ClusterIP", raw({ clusterIP: "255.255.255.255" }), "spec.clusterIP"],
     [
       "an IPv6 link-local ClusterIP, which means nothing without a device",
       raw({ clusterIP: "fe80::1" }),
