@@ -1,13 +1,7 @@
-import { type AgentConfig, parseArguments } from "@fairlead/config";
 import type { IPFamily } from "@fairlead/core";
 import { describe, expect, test } from "vitest";
 import { familyConflicts, primaryFamily } from "../src/index.ts";
-
-function configOf(...flags: readonly string[]): AgentConfig {
-  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  return parsed.config;
-}
+import { configOf } from "./support.ts";
 
 describe("the primary family", () => {
   const kernel = { IPv4: "192.0.2.1", IPv6: "2001:db8::1" };

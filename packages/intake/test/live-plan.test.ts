@@ -1,10 +1,10 @@
-import { parseArguments } from "@fairlead/config";
 import { decodeEndpointSlice, type EndpointSlice, type ServiceKey } from "@fairlead/core";
 import { Memory } from "@fairlead/endpoint-filter";
 import { endpointSlice, type RawObject, service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import type { ObjectChange, ObjectKey, ObjectSource, Subscription, Subscriptions } from "@fairlead/watch";
 import { expect, test } from "vitest";
-import { filterSettings, keepingMirrors, LivePlan, type LivePlanParts, MirroredSlices } from "../src/index.ts";
+import { keepingMirrors, LivePlan, type LivePlanParts, MirroredSlices } from "../src/index.ts";
+import { configOf, filterOf } from "./support.ts";
 
 const SEMANTICS = { localSourcesShortCut: true, localWithoutEndpoints: "drop", withoutEndpoints: "reject" } as const;
 const MODE = { semantics: SEMANTICS, needs: { iptables: [], nodeAddresses: false, kernelParts: [], sysctls: [] } };
@@ -41,16 +41,13 @@ function slice(...addresses: string[]): RawObject {
 }
 
 function begin(purpose: LivePlanParts["purpose"], onPlanned: LivePlanParts["onPlanned"] = () => {}) {
-  const parsed = parseArguments(["--cluster-cidr=10.144.0.0/16"], { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error("the flag above is good");
-  const filter = filterSettings(parsed.config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  const config = configOf("--cluster-cidr=10.144.0.0/16");
   const source = new PutSource();
   const planned: ("all" | readonly ServiceKey[])[] = [];
   let next = Promise.withResolvers<void>();
   const plan = new LivePlan({
-    config: parsed.config,
-    filter: filter.options,
+    config,
+    filter: filterOf(config),
     memory: new Memory(),
     nodeName: "node-a",
     mode: MODE,

@@ -1,5 +1,5 @@
 import { Followed, settled, VirtualClock } from "@fairlead/base/testing";
-import { type AgentConfig, parseArguments } from "@fairlead/config";
+import type { AgentConfig } from "@fairlead/config";
 import { ClusterState, decodeEndpointSlice, decodeService, type ServiceKey } from "@fairlead/core";
 import {
   Networks,
@@ -22,18 +22,7 @@ import {
   networksSettings,
   ruleAnnotations,
 } from "../src/index.ts";
-
-function configOf(...flags: readonly string[]): AgentConfig {
-  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  return parsed.config;
-}
-
-function filterOf(config: AgentConfig) {
-  const settings = filterSettings(config);
-  if (!settings.ok) throw new Error(settings.errors.join());
-  return settings.options;
-}
+import { configOf, filterOf } from "./support.ts";
 
 test("every source that there is can be configured, and no other", () => {
   const names = Object.keys(sourceKinds);

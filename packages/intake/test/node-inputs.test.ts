@@ -1,10 +1,8 @@
-import { parseArguments } from "@fairlead/config";
 import { ClusterState, type ModeSemantics, type Problem } from "@fairlead/core";
 import { createEndpointFilter } from "@fairlead/endpoint-filter";
 import type { Subscription } from "@fairlead/watch";
 import { describe, expect, test } from "vitest";
 import {
-  filterSettings,
   NodeInputs,
   nodeExclusions,
   nodeIPs,
@@ -13,6 +11,7 @@ import {
   subscriptions,
 } from "../src/index.ts";
 import { detectorFor, outermost } from "../src/node-inputs.ts";
+import { configOf, filterOf } from "./support.ts";
 
 describe("node IPs", () => {
   test("the bind address wins in its family, then the Node, then the kernel", () => {
@@ -105,24 +104,18 @@ test.each([
   ["10.201.0.0/16", ["10.201.0.10"]],
   ["10.244.0.0/16,fd00:201::/64,10.0.0.0/8", ["fd00:201::10", "10.201.0.10"]],
 ])("written excluded CIDRs with an address of the node are warned of: %s", (cidrs, addresses) => {
-  const flags = [`--exclude-cluster-cidr=${cidrs}`];
-  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  const warnings = nodeExclusions(parsed.config, NODE);
+  const warnings = nodeExclusions(configOf(`--exclude-cluster-cidr=${cidrs}`), NODE);
   expect(warnings.map((line) => / contains (\S+), an address of this node/.exec(line)?.[1])).toEqual(addresses);
   for (const line of warnings) expect(line).toMatch(/^--exclude-cluster-cidr=/);
 });
 
 function inputsOf(serviceCIDRs: boolean, flags: readonly string[] = [], semantics: Partial<ModeSemantics> = {}) {
-  const parsed = parseArguments(flags, { readFile: () => "", version: "0.0.0" });
-  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
-  const filter = filterSettings(parsed.config);
-  if (!filter.ok) throw new Error(filter.errors.join("\n"));
+  const config = configOf(...flags);
   return new NodeInputs({
-    config: parsed.config,
+    config,
     nodeName: "node-a",
     families: ["IPv4", "IPv6"],
-    filter: createEndpointFilter(filter.options),
+    filter: createEndpointFilter(filterOf(config)),
     mode: {
       semantics: {
         localSourcesShortCut: true,
