@@ -299,7 +299,9 @@ describe("what a cluster says of its networks", () => {
   test("Services in a VPC and in a user-defined network: served, until rules leave them to their networks", async () => {
     const annotations = { "ovn.kubernetes.io/vpc": "blue" };
     const blue = service("blue", { clusterIPs: ["10.96.1.1"], ports: [{ port: 80 }], annotations });
-    for (const one of [blue, udn.service]) server.store.put("/api/v1/services", one);
+    const lb = { ingress: [{ ip: "203.0.113.7" }], sourceRanges: ["2001:db8:5::/48"], ports: [{ port: 80 }] };
+    const open = service("open", { type: "LoadBalancer", clusterIPs: ["10.96.1.2"], ...lb });
+    for (const one of [blue, open, udn.service]) server.store.put("/api/v1/services", one);
     for (const one of [udn.slice, udn.mirrored]) server.store.put("/apis/discovery.k8s.io/v1/endpointslices", one);
     server.store.put("/apis/kubeovn.io/v1/subnets", {
       metadata: { name: "blue-net" },
@@ -308,6 +310,7 @@ describe("what a cluster says of its networks", () => {
     server.store.put("/api/v1/namespaces", udn.namespace);
     server.store.put("/apis/kubeovn.io/v1/vpcs", { metadata: { name: "main" }, status: { default: true } });
     const { out } = await ask();
+    expect(out).toMatch(/! what Services ask for: default\/open: spec\.loadBalancerSourceRanges /);
     const [, advice = ""] = /! Services in networks .* here, (.*)$/m.exec(out) ?? [];
     expect(advice).toContain("VPC blue (Subnet blue-net 10.0.1.0/24): default/blue");
     expect(advice).toContain("user-defined network l3-network: nad-l3/sample-deployment");

@@ -40,7 +40,7 @@ import {
 type SourceValues = OptionValues<typeof sourceOptions> & { readonly namespace?: string | undefined };
 
 /** Which objects are wanted. */
-interface ReadRequest extends ReadOptions {
+interface ReadRequest extends Omit<ReadOptions, "without"> {
   /** The only thing that is asked about. */
   readonly about?: Target | undefined;
 }
@@ -111,7 +111,7 @@ async function fromManifests(
 
 async function fromApi(options: SourceValues, context: Context, wanted: ReadRequest): Promise<ReadCluster> {
   const connection = await connect(options, context);
-  let rights: Rights = { ...ALL_RIGHTS, ...(wanted.without && { without: wanted.without }) };
+  let rights: Rights = { without: new Set(), namespace: undefined };
   for (;;) {
     try {
       return await readAllowed(connection, options, context, wanted, rights);
@@ -212,8 +212,6 @@ interface Rights {
   readonly without: NonNullable<ReadOptions["without"]>;
   readonly namespace: string | undefined;
 }
-
-const ALL_RIGHTS: Rights = { without: new Set(), namespace: undefined };
 
 interface LessRights {
   readonly rights: Rights;

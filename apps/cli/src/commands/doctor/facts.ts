@@ -22,7 +22,7 @@ import type { AgentSetup } from "../../inputs/agent.ts";
 import type { RunningProxy } from "../../inputs/configuration.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { isOfIptables } from "../../node/read-state.ts";
-import type { ClusterNetworks } from "./networks.ts";
+import type { ClusterFacts } from "./cluster.ts";
 
 const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables"] as const;
 
@@ -30,7 +30,7 @@ const SYSCTLS = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bri
 interface NodeFactsOptions {
   readonly serviceCIDRs: readonly string[];
   readonly api: ApiFacts;
-  readonly networks?: ClusterNetworks | undefined;
+  readonly cluster?: ClusterFacts | undefined;
   /** Whether the runner starts programs on this host: the processes of another host are not seen here. */
   readonly here: boolean;
   /** What the running proxy says of itself; undefined: none answers. */
@@ -40,7 +40,7 @@ interface NodeFactsOptions {
 /** Looks at a node. What may not be read is undefined; what does not exist is reported as such. */
 export async function nodeFacts(
   { mode, config, filter }: AgentSetup,
-  { serviceCIDRs, api, networks: read, here, running }: NodeFactsOptions,
+  { serviceCIDRs, api, cluster, here, running }: NodeFactsOptions,
   state: NodeState,
   runner: Runner,
 ): Promise<NodeFacts> {
@@ -53,7 +53,7 @@ export async function nodeFacts(
   const addresses = (state.addresses ?? []).map(({ address }) => address);
   const services = new Set([
     ...serviceCIDRs.flatMap((given) => given.split(",")),
-    ...(read?.learned?.serviceCIDRs ?? []),
+    ...(cluster?.learned?.serviceCIDRs ?? []),
   ]);
   const sysctls = await Promise.all(
     [...SYSCTLS, ...needs.sysctls.map(({ key }) => key)].map(
@@ -92,7 +92,7 @@ export async function nodeFacts(
     cidrs: [
       ...config.clusterCIDRs.map(cidr("pods")),
       ...filter.excludeCIDRs.map(cidr("excluded pods")),
-      ...(read?.learned?.cidrs ?? []),
+      ...(cluster?.learned?.cidrs ?? []),
       ...[...services].map(cidr("services")),
       ...addresses.filter((address) => !isLocal(address)).map((address) => cidr("node")(hostCIDR(address))),
     ],
@@ -102,7 +102,7 @@ export async function nodeFacts(
       distinguishesClients: semantics.excludesClients === true,
     }),
     api,
-    ...(read && { networks: read.facts }),
+    ...cluster?.facts,
   };
 }
 

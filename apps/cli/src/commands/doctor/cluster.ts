@@ -1,8 +1,15 @@
 import { errorText } from "@fairlead/base";
-import { type AgentDecisions, type NamedCIDR, type NetworksFacts, planNode } from "@fairlead/inspect";
-import { ownershipReport } from "@fairlead/intake";
+import {
+  type AgentDecisions,
+  type IsolatedService,
+  type NamedCIDR,
+  type NetworksFacts,
+  type NodeFacts,
+  planNode,
+} from "@fairlead/inspect";
+import { type OwnershipRow, ownershipReport } from "@fairlead/intake";
 import { accessOf } from "../../cluster/access.ts";
-import { NO_CALLS, type ReadCalls, readCalls, unanswered } from "../../cluster/called-services.ts";
+import { NO_CALLS, readCalls, unanswered } from "../../cluster/called-services.ts";
 import { openCluster } from "../../cluster/cluster.ts";
 import type { doctorOptions } from "../../facts/nodes.ts";
 import type { CommandInput } from "../../frame/command.ts";
@@ -16,47 +23,52 @@ import { agentsOf } from "../../node/agent-pods.ts";
 
 type Options = CommandInput<typeof doctorOptions>["options"];
 
-export interface ClusterNetworks {
+export interface ClusterFacts {
+  /** The CIDRs that an agent would learn; undefined: it learns none. */
   readonly learned: LearnedCIDRs | undefined;
-  readonly facts: NetworksFacts;
+  readonly facts: Pick<NodeFacts, "isolated" | "notices" | "networks">;
 }
 
 /**
- * Reads the cluster where anything is excluded or learned, with the caller's rights.
+ * What a cluster's objects say with that configuration, read with the caller's rights.
  *
- * @returns undefined: nothing is, or it cannot be read, which is warned of
+ * @returns undefined: they cannot be read, which is warned of
  */
-export async function clusterNetworks(
+export async function clusterFacts(
   setup: AgentSetup,
   options: Options,
   context: Context,
-): Promise<ClusterNetworks | undefined> {
+): Promise<ClusterFacts | undefined> {
   const { networks, config, filter } = setup;
-  if (networks === undefined && filter.excludeCIDRs.length === 0) return undefined;
+  const access = { ...accessOf(options), file: [], node: options.on };
   try {
-    const calls = await readCalls(openCluster(options, context)).catch((error: unknown) => {
-      context.warn(`cannot read which Services the API server calls: ${errorText(error)}`);
-      return NO_CALLS;
-    });
-    // Where the endpoints of other services are is not asked.
-    const slicesOf = () => new Set(calls.called.keys());
-    const access = { ...accessOf(options), file: [], node: undefined };
-    const cluster = await clusterNow(access, context, { slicesOf, networks, config });
-    const called = { unanswered: unansweredCalls(setup, calls, cluster), unlisted: calls.unlisted };
-    return {
-      learned: learnedCIDRs(cluster, context),
-      facts: { called, agents: await agentDecisions(options, context) },
-    };
+    const cluster = await clusterNow(access, context, { networks, config });
+    const { planner, pods, notices } = planNode({ ...setup, cluster, nodeName: nodeNameOf(access) });
+    const { services } = ownershipReport(planner.ownerships(), undefined, pods);
+    const isolated = services.flatMap(({ service, frontends, podNetwork }): readonly IsolatedService[] =>
+      podNetwork === undefined ? [] : [{ service, network: podNetwork, isServed: frontends !== "none" }],
+    );
+    if (networks === undefined && filter.excludeCIDRs.length === 0) {
+      return { learned: undefined, facts: { isolated, notices } };
+    }
+    const called = await calledFacts(services, options, context);
+    const facts = { isolated, notices, networks: { called, agents: await agentDecisions(options, context) } };
+    return { learned: learnedCIDRs(cluster, context), facts };
   } catch (error) {
-    context.warn(`cannot read the networks' objects; learned CIDRs are not checked: ${errorText(error)}`);
+    context.warn(
+      "cannot read Services; what they ask for, those in networks that nodes do not share, and learned CIDRs " +
+        `are not checked: ${errorText(error)}`,
+    );
     return undefined;
   }
 }
 
-function unansweredCalls(setup: AgentSetup, calls: ReadCalls, cluster: ReadCluster) {
-  const services = [...calls.called.keys()];
-  const { planner } = planNode({ ...setup, services, cluster, nodeName: nodeNameOf({ node: undefined }) });
-  return unanswered(calls, ownershipReport(planner.ownerships()).services);
+async function calledFacts(services: readonly OwnershipRow[], options: Options, context: Context) {
+  const calls = await readCalls(openCluster(options, context)).catch((error: unknown) => {
+    context.warn(`cannot read which Services the API server calls: ${errorText(error)}`);
+    return NO_CALLS;
+  });
+  return { unanswered: unanswered(calls, services), unlisted: calls.unlisted };
 }
 
 async function agentDecisions(options: Options, context: Context): Promise<NetworksFacts["agents"]> {
@@ -80,7 +92,7 @@ interface LearnedCIDRs {
   readonly serviceCIDRs: readonly string[];
 }
 
-/** The CIDRs that an agent would learn, and those of services; what does not count is warned of. */
+/** With the CIDRs of services; what does not count is warned of. */
 function learnedCIDRs(
   { learned, serviceCIDRs = [] }: Pick<ReadCluster, "learned" | "serviceCIDRs">,
   context: Pick<Context, "warn">,
