@@ -7,7 +7,7 @@ import { plain } from "../src/frame/terminal.ts";
 import { agentSetup } from "../src/inputs/agent.ts";
 import { runningConfig } from "../src/node/proxy-config.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
-import { addresses } from "./support/recorded.ts";
+import { nodePrograms } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 /**
@@ -31,14 +31,7 @@ const configz = (kubeProxy: object = {}, fairlead: object | null = FAIRLEAD) => 
   "kubeproxy.config.k8s.io": { ...KUBE_PROXY, ...kubeProxy },
   ...(fairlead && { "fairlead.dev": fairlead }),
 });
-const programs = {
-  "iptables-nft-save": scenario.iptables,
-  "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-  "ip6tables-nft-save": "",
-  "iptables --version": "iptables v1.8.9 (nf_tables)\n",
-  "ip -json address": addresses,
-  ip: "[]",
-};
+const programs = nodePrograms(scenario.iptables);
 
 function node(endpoint: NodesState["endpoint"]) {
   const labels = { "k8s-app": "kube-proxy" };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fileOf, ownFolder } from "./support/files.ts";
 import { openedConsole, printedAddress } from "./support/opened-console.ts";
-import { addresses, CLUSTER, iptables, stdin } from "./support/recorded.ts";
+import { CLUSTER, iptables, nodePrograms, stdin } from "./support/recorded.ts";
 import { fairlead, programs, started } from "./support/run.ts";
 
 const page = await readFile(join(import.meta.dirname, "..", "..", "..", "docs", "tools.md"), "utf8");
@@ -157,15 +157,7 @@ const AGENT = ["--mode", "iptables", ...CLUSTER];
 const archive = join(ownFolder(), "dump.tar.gz");
 
 beforeAll(async () => {
-  const runner = programs({
-    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-    "iptables-nft-save": iptables,
-    "ip6tables-nft-save": "",
-    "ip -json address": addresses,
-    "ip -json -4 route show": "[]",
-    "ip -json -6 route show": "[]",
-    "ip -oneline address show dev kube-ipvs0": "",
-  });
+  const runner = programs(nodePrograms(iptables));
   await fairlead(["sysdump", "--live", "-f", "-", ...AGENT, "--output-file", archive], { runner, stdin });
 });
 

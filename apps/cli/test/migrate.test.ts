@@ -11,11 +11,11 @@ import {
   kubernetesService,
   type MigratedCluster,
   NODE_NAMES,
-  programs,
   scenario,
   scenarioCluster,
   stopClusters,
 } from "./support/kubeadm-cluster.ts";
+import { nodePrograms } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 const NOW = ["--skip-verify", "--hold", "0", "--timeout", "0"];
@@ -265,7 +265,7 @@ describe("verified", () => {
       .replace(/((?:^-A INPUT .*\n)+)/m, "$1-A INPUT -j KUBE-FIREWALL\n");
     expect(rules).toContain(masquerade);
     expect(rules).toMatch(firewall);
-    cluster.programs = () => programs(rules);
+    cluster.programs = () => nodePrograms(rules);
     expect(await fairlead(apply, cluster)).toMatchObject({ code: 0 });
   });
 
@@ -273,7 +273,7 @@ describe("verified", () => {
     const cluster = await scenarioCluster(["node-a"]);
     const damaged = scenario.iptables.replace(/^-A KUBE-SERVICES -d 203.*\n/m, "");
     const isChanged = () => cluster.get("Node", "node-a").metadata.labels["fairlead.dev/proxy"] === "fairlead";
-    cluster.programs = () => programs(isChanged() ? damaged : scenario.iptables);
+    cluster.programs = () => nodePrograms(isChanged() ? damaged : scenario.iptables);
     const { out, code } = await fairlead(apply, cluster);
     expect(out).toMatch(
       /Stopped: node-a, served by fairlead: default\/lb.*missing: nat KUBE-SERVICES.*; kube-proxy serves it/,

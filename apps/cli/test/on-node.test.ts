@@ -3,7 +3,7 @@ import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { fileOf } from "./support/files.ts";
 import { NodeCluster, type NodesState } from "./support/node-cluster.ts";
-import { addresses } from "./support/recorded.ts";
+import { nodePrograms } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
@@ -49,14 +49,7 @@ function node(state: NodeState = {}): void {
       : []),
     { node: "node-a", name: "fairlead-x7k2p", labels, container: "fairlead" },
   ];
-  const programs = {
-    "iptables-nft-save": rules,
-    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-    "ip6tables-nft-save": state.rulesOfIPv6 ?? "",
-    "iptables --version": "iptables v1.8.9 (nf_tables)\n",
-    "ip -json address": addresses,
-    ip: "[]",
-  };
+  const programs = { ...nodePrograms(rules), "ip6tables-nft-save": state.rulesOfIPv6 ?? "" };
   cluster.set({ pods, programs, endpoint, ...(synced && { synced }) });
 }
 

@@ -12,7 +12,7 @@ import { ArchiveWriter, readArchive } from "../src/sysdump/archive.ts";
 import { fileOf, ownFolder } from "./support/files.ts";
 import { SECRETS } from "./support/full-objects.ts";
 import { NodeCluster } from "./support/node-cluster.ts";
-import { addresses } from "./support/recorded.ts";
+import { addresses, nodePrograms } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
 const scenario = goldenScenario("09-loadbalancer");
@@ -65,13 +65,8 @@ beforeEach(() => {
 function setNode(programs: Readonly<Record<string, string>>, endpoint: Readonly<Record<string, unknown>>): void {
   const labels = { "app.kubernetes.io/name": "fairlead" };
   const own = {
-    "iptables-nft-save": scenario.iptables,
-    "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-    "ip6tables-nft-save": "",
-    "iptables --version": "iptables v1.8.9 (nf_tables)\n",
-    "ip -json address": addresses,
+    ...nodePrograms(scenario.iptables),
     "cat /proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal": "0\n",
-    ip: "[]",
     ...programs,
   };
   const pods = [{ node: "node-a", name: "fairlead-x7k2p", labels, container: "fairlead" }];

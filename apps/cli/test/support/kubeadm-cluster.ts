@@ -2,7 +2,7 @@ import { goldenScenario } from "@fairlead/testkit";
 import { fail, LightApiServer, printed, type SeenRequest } from "@fairlead/testkit/api-server";
 import { kubeconfigFor } from "./files.ts";
 import { notFound } from "./node-cluster.ts";
-import { addresses } from "./recorded.ts";
+import { nodePrograms } from "./recorded.ts";
 
 export const NODE_NAMES = ["node-a", "node-b", "node-c"];
 
@@ -67,19 +67,9 @@ export const scenario = goldenScenario("09-loadbalancer");
 export async function scenarioCluster(names: readonly string[]): Promise<MigratedCluster> {
   const cluster = await kubeadmCluster(names);
   cluster.api.put(scenario.objects);
-  cluster.programs = () => programs(scenario.iptables);
+  cluster.programs = () => nodePrograms(scenario.iptables);
   return cluster;
 }
-
-/** Of a host where nothing is programmed for IPv6. */
-export const programs = (rules: string) => ({
-  "iptables-nft-save": rules,
-  "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
-  "ip6tables-nft-save": "",
-  "iptables --version": "iptables v1.8.9 (nf_tables)\n",
-  "ip -json address": addresses,
-  ip: "[]",
-});
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of any kind; a path that is not there fails its test
 type Any = any;

@@ -18,6 +18,16 @@ export const addresses = JSON.stringify([
   },
 ]);
 
+/** What the programs of a node print where nothing is programmed for IPv6, by the whole command or its first word. */
+export const nodePrograms = (rules: string) => ({
+  "iptables-nft-save": rules,
+  "iptables-nft-save -t mangle": "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n",
+  "ip6tables-nft-save": "",
+  "iptables --version": "iptables v1.8.9 (nf_tables)\n",
+  "ip -json address": addresses,
+  ip: "[]",
+});
+
 interface Trace {
   readonly outcomes: readonly {
     readonly verdict: string;

@@ -103,12 +103,15 @@ export function started(
   };
 }
 
-/** A host whose programs print this, by the whole command; others are not installed. Notes what is started. */
+/**
+ * A host whose programs print this, by the whole command or its first word; others are not installed. Notes what is
+ * started.
+ */
 export function programs(printed: Readonly<Record<string, string>>): Runner & { readonly started: string[] } {
   const started: string[] = [];
   const run = async (argv: Argv) => {
     started.push(argv.join(" "));
-    const stdout = printed[argv.join(" ")];
+    const stdout = printed[argv.join(" ")] ?? printed[argv[0]];
     if (stdout === undefined) throw new CommandError({ argv, reason: "not-found" });
     return { stdout, stderr: "" };
   };
