@@ -1,8 +1,7 @@
-import { type Argv, CommandError, type Runner } from "@fairlead/kernel";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { NodeCluster } from "./support/node-cluster.ts";
+import { allRights, NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
 const cluster = new NodeCluster();
@@ -40,13 +39,6 @@ beforeEach(() => {
 });
 
 const env = () => ({ KUBECONFIG: cluster.kubeconfig });
-/** A host without any of the programs that are looked for. */
-const runner: Runner = {
-  run: async (argv: Argv) => {
-    throw new CommandError({ argv, reason: "not-found", stderr: "" });
-  },
-  async *stream() {},
-};
 
 /** The next so many requests for API groups of other servers are refused. */
 function mayNotListAPIServices(): void {
@@ -80,22 +72,13 @@ test("ownership asks for nothing of it where nothing is left to others, and of f
 });
 
 test("doctor has them as a check, with what the agents of all nodes decide", async () => {
-  const ask = () => {
-    for (let reviews = 0; reviews < 7; reviews++) {
-      cluster.api.intercept(({ path }, response) => {
-        if (!path.endsWith("/selfsubjectaccessreviews")) return false;
-        response.writeHead(201).end(JSON.stringify({ status: { allowed: true } }));
-        return true;
-      });
-    }
-    return fairlead(["doctor", ...CIDRS], { env: env(), runner });
-  };
+  const ask = () => fairlead(["doctor", ...CIDRS], { env: env() });
+  cluster.api.answerInstead = allRights;
   const { out } = await ask();
   expect(out).toContain("✗ Services that the API server calls: left unanswered: default/hook (ValidatingWebhook");
   expect(out).toContain("✓ decisions of the nodes: 2 decide the same");
   cluster.set({ pods: [], programs: {}, endpoint: {} });
-  cluster.api.answerInstead = ({ path }, response) =>
-    path.endsWith("/pods") && fail(response, 403, "Forbidden", "no") !== undefined;
+  cluster.api.answerInstead = (request, response) =>
+    request.path.endsWith("/pods") ? fail(response, 403, "Forbidden", "no") !== undefined : allRights(request, response);
   expect((await ask()).out).toContain("? decisions of the nodes: ");
-  cluster.api.answerInstead = () => false;
 });

@@ -1,6 +1,6 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { LightApiServer, type PodName, printed } from "@fairlead/testkit/api-server";
+import { LightApiServer, type PodName, printed, type SeenRequest } from "@fairlead/testkit/api-server";
 import { Kubeconfigs } from "./files.ts";
 
 /** What runs on the cluster's nodes. */
@@ -85,6 +85,13 @@ export class NodeCluster {
     this.connections.push({ pod: name, port });
     return connect((this.#agent.address() as AddressInfo).port, "127.0.0.1");
   }
+}
+
+/** For a server: the caller has every right that it asks about. */
+export function allRights({ path }: SeenRequest, response: ServerResponse): boolean {
+  if (!path.endsWith("/selfsubjectaccessreviews")) return false;
+  response.writeHead(201).end(JSON.stringify({ status: { allowed: true } }));
+  return true;
 }
 
 /** In containerd's words. */
