@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { endpointSlice } from "@fairlead/testkit";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fileOf, ownFolder } from "./support/files.ts";
 import { openedConsole, printedAddress } from "./support/opened-console.ts";
@@ -85,14 +86,8 @@ describe("what if", () => {
 
   test("manifests came: only what they change is compared, and nothing is applied", async ({ signal }) => {
     const running = await opened(signal, "--no-open");
-    const slice = {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: { name: "web-1", namespace: "shop", labels: { "kubernetes.io/service-name": "web" } },
-      addressType: "IPv4",
-      ports: [{ name: "http", port: 8080 }],
-      endpoints: [{ addresses: ["10.144.1.5"], nodeName: "node-a", conditions: { ready: true } }],
-    };
+    const of = { namespace: "shop", service: "web", family: "IPv4", ports: [{ name: "http", port: 8080 }] } as const;
+    const slice = endpointSlice("web-1", { ...of, endpoints: [{ address: "10.144.1.5", nodeName: "node-a" }] });
     const { services, families } = await running.post("api/what-if", { manifests: JSON.stringify(slice) });
     expect(services).toEqual(["shop/web"]);
     expect(families[0].traffic.changes.length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { goldenScenario, goldenScenarios, type RawObject } from "@fairlead/testkit";
+import { goldenScenario, goldenScenarios, type RawObject, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fileOf } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
@@ -100,12 +100,7 @@ describe("tables of nftables", () => {
 describe("-n", () => {
   test("compares one namespace of manifests", async () => {
     const { objects } = goldenScenario("05-nodeport");
-    const web = {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { name: "web", namespace: "elsewhere" },
-      spec: { clusterIP: "10.96.9.9", ports: [{ port: 80 }] },
-    };
+    const web = service("web", { namespace: "elsewhere", clusterIPs: ["10.96.9.9"], ports: [{ port: 80 }] });
     const [a, b] = [fileOf(objects, "all.json"), fileOf([...objects, web], "more.json")];
     const changed = async (...more: readonly string[]) => (await diff(a, b, "--traffic-only", ...more)).code;
     expect(await changed("-n", "default")).toBe(0);

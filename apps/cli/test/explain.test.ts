@@ -22,14 +22,9 @@ async function explain(objects: readonly RawObject[], ...args: string[]) {
   return { ...run, answer: run.out === "" ? undefined : JSON.parse(run.out) };
 }
 
-async function saved(text: string): Promise<string> {
-  const file = fileOf(text, "saved");
-  return file;
-}
-
 describe("golden scenarios compared with what kube-proxy wrote for them", () => {
   test.each(goldenScenarios())("$name: every Service is explained, and the rules agree", async (scenario) => {
-    const rules = await saved(scenario.iptables);
+    const rules = fileOf(scenario.iptables);
     for (const { kind, metadata, spec } of scenario.objects as readonly Described[]) {
       if (kind !== "Service" || spec.clusterIP === undefined || spec.clusterIP === "None") continue;
       if (metadata.labels?.["service.kubernetes.io/service-proxy-name"] !== undefined) continue;
@@ -303,7 +298,7 @@ test("a service of another network says which CIDR decided, and why no endpoint 
 
 test("a kernel that does something else is exit 1, and says what", async () => {
   const { objects, iptables } = goldenScenario("05-nodeport");
-  const rules = await saved(iptables.replace(/--to-destination \S+/, "--to-destination 10.144.9.9:8080"));
+  const rules = fileOf(iptables.replace(/--to-destination \S+/, "--to-destination 10.144.9.9:8080"));
   const { code, answer } = await explain(objects, "np", "--rules", rules);
   expect(code).toBe(1);
   expect(Object.keys(answer.kernel[0].disagreements[0].found).join()).toContain("10.144.9.9:8080");
@@ -390,7 +385,7 @@ describe("the fast path", () => {
     ["not without a device", `${FLOWTABLE}\t}\n}\n`, "no, no device is in the flowtable"],
     ["with a device", `${FLOWTABLE}\t\tdevices = { cali1 }\n\t}\n}\n`, "established connections"],
   ])("%s", async (_what, listing, expected) => {
-    expect(await explained({}, {}, "--rules", await saved(listing))).toBe(expected);
+    expect(await explained({}, {}, "--rules", fileOf(listing))).toBe(expected);
   });
 });
 

@@ -1,4 +1,4 @@
-import { goldenScenario } from "@fairlead/testkit";
+import { goldenScenario, node as nodeObject } from "@fairlead/testkit";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { fileOf } from "./support/files.ts";
@@ -150,10 +150,7 @@ test("doctor looks at the node, not at this host", async () => {
 
 test("doctor on a host that is not a Node says so, with the flag that looks at one", async () => {
   node();
-  cluster.api.store.put("/api/v1/nodes", {
-    metadata: { name: "node-a" },
-    status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
-  });
+  cluster.api.store.put("/api/v1/nodes", nodeObject("node-a", { addresses: ["10.201.0.10"] }));
   onTestFinished(() => {
     cluster.api.store.delete("/api/v1/nodes", "node-a");
     cluster.api.answerInstead = () => false;
@@ -207,12 +204,7 @@ describe("verify --on NODE --repair", () => {
 });
 
 describe("all nodes", () => {
-  const nodes = ["node-a", "node-b"].map((name) => ({
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name },
-    status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
-  }));
+  const nodes = ["node-a", "node-b"].map((name) => nodeObject(name, { addresses: ["10.201.0.10"] }));
   const manifests = (file: string) => ["-f", file, "--cluster-cidr", "10.144.0.0/16", "--context", "production"];
   const pages = {
     "/metrics": 'fairlead_build_info{version="1.4.0"} 1\n',

@@ -1,4 +1,4 @@
-import { goldenScenario } from "@fairlead/testkit";
+import { endpointSlice, goldenScenario, node, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "./support/run.ts";
 
@@ -15,25 +15,16 @@ test("CIDRs are given together or one by one", async () => {
 });
 
 describe("of one namespace", () => {
-  const service = (namespace: string, clusterIP: string, more: object = {}) => ({
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "web", namespace, creationTimestamp: namespace === "shop" ? "2026-01-02" : "2026-01-01" },
-    spec: { clusterIP, ports: [{ port: 80 }], ...more },
-  });
-  const slice = (namespace: string, address: string) => ({
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { name: "web-1", namespace, labels: { "kubernetes.io/service-name": "web" } },
-    addressType: "IPv4",
-    ports: [{ port: 8080 }],
-    endpoints: [{ addresses: [address] }],
-  });
+  const web = (namespace: string, clusterIP: string, address: string, creationTimestamp: string) => {
+    const of = { namespace, service: "web", family: "IPv4", ports: [{ port: 8080 }] } as const;
+    const fields = { namespace, clusterIPs: [clusterIP], externalIPs: ["192.0.2.1"], ports: [{ port: 80 }] };
+    const { metadata, ...rest } = service("web", fields);
+    const slice = endpointSlice("web-1", { ...of, endpoints: [{ address }] });
+    return [{ ...rest, metadata: { ...metadata, creationTimestamp } }, slice];
+  };
   const stdin = JSON.stringify([
-    service("shop", "10.96.0.1", { externalIPs: ["192.0.2.1"] }),
-    service("other", "10.96.0.2", { externalIPs: ["192.0.2.1"] }),
-    slice("shop", "10.144.0.5"),
-    slice("other", "10.144.0.6"),
+    ...web("shop", "10.96.0.1", "10.144.0.5", "2026-01-02"),
+    ...web("other", "10.96.0.2", "10.144.0.6", "2026-01-01"),
   ]);
   const plan = (...more: readonly string[]) => {
     return fairlead(["plan", "-f", "-", "--node", "node-a", "--cluster-cidr", "10.144.0.0/16", ...more], { stdin });
@@ -59,18 +50,8 @@ describe("of one namespace", () => {
 });
 
 describe("in ipvs mode", () => {
-  const node = (name: string, address: string) => ({
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name },
-    status: { addresses: [{ type: "InternalIP", address }] },
-  });
-  const web = {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "web", namespace: "shop" },
-    spec: { clusterIP: "10.96.0.1", externalIPs: ["10.201.0.11", "192.0.2.1"], ports: [{ port: 80 }] },
-  };
+  const externalIPs = ["10.201.0.11", "192.0.2.1"];
+  const web = service("web", { clusterIPs: ["10.96.0.1"], externalIPs, ports: [{ port: 80 }] });
   const bound = async (...nodes: readonly object[]) => {
     const stdin = JSON.stringify([...nodes, web]);
     const given = ["plan", "-f", "-", "--node", "node-a", "--cluster-cidr", "10.144.0.0/16", "--mode", "ipvs"];
@@ -79,7 +60,10 @@ describe("in ipvs mode", () => {
   };
 
   test("an address of another Node is not put on the service device", async () => {
-    const [here, there] = [node("node-a", "10.201.0.10"), node("node-b", "10.201.0.11")];
+    const [here, there] = [
+      node("node-a", { addresses: ["10.201.0.10"] }),
+      node("node-b", { addresses: ["10.201.0.11"] }),
+    ];
     expect(await bound(here, there)).toEqual(["10.96.0.1/32", "192.0.2.1/32"]);
     expect(await bound(here)).toEqual(["10.201.0.11/32", "10.96.0.1/32", "192.0.2.1/32"]);
   });

@@ -1,29 +1,21 @@
 import { hostname } from "node:os";
+import { type EndpointFields, endpointSlice, type ServiceFields, service, node as testNode } from "@fairlead/testkit";
 import { expect, test } from "vitest";
 import { demandThisHost } from "../src/inputs/planned.ts";
 import { fairlead } from "./support/run.ts";
 
-const service = (name: string, spec: object = {}) => ({
-  ...{ apiVersion: "v1", kind: "Service", metadata: { name, namespace: "shop" } },
-  spec: { clusterIP: `10.96.0.${name.length}`, ports: [{ port: 80 }], ...spec },
-});
-const slice = (name: string, endpoints: readonly object[]) => ({
-  ...{ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4", ports: [{ port: 80 }] },
-  metadata: { name: `${name}-1`, namespace: "shop", labels: { "kubernetes.io/service-name": name } },
-  endpoints,
-});
-const node = (name: string) => ({
-  ...{ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "topology.kubernetes.io/zone": `zone-${name}` } } },
-  status: { addresses: [{ type: "InternalIP", address: "10.201.0.10" }] },
-});
-const hinted = [
-  service("web"),
-  slice("web", [{ addresses: ["10.144.1.5"], nodeName: "node-a", hints: { forZones: [{ name: "zone-node-a" }] } }]),
-];
-const local = [
-  service("lb", { type: "NodePort", externalTrafficPolicy: "Local", ports: [{ port: 80, nodePort: 30080 }] }),
-  slice("lb", [{ addresses: ["10.144.1.5"], nodeName: "node-a" }]),
-];
+const served = (name: string, more: Partial<ServiceFields>, endpoint: Partial<EndpointFields> = {}) => {
+  const of = { namespace: "shop", ports: [{ port: 80 }] };
+  const endpoints = [{ address: "10.144.1.5", nodeName: "node-a", ...endpoint }];
+  return [
+    service(name, { ...of, clusterIPs: [`10.96.0.${name.length}`], ...more }),
+    endpointSlice(`${name}-1`, { ...of, service: name, family: "IPv4", endpoints }),
+  ];
+};
+const node = (name: string) => testNode(name, { zone: `zone-${name}`, addresses: ["10.201.0.10"] });
+const hinted = served("web", {}, { zoneHints: ["zone-node-a"] });
+const ports = [{ port: 80, nodePort: 30080 }];
+const local = served("lb", { type: "NodePort", externalTrafficPolicy: "Local", ports });
 const ask = (objects: readonly object[], ...line: readonly string[]) =>
   fairlead([...line, "-f", "-", "--cluster-cidr", "10.144.0.0/16"], { stdin: JSON.stringify(objects) });
 

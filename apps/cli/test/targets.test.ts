@@ -1,4 +1,4 @@
-import { endpointSlice, service } from "@fairlead/testkit";
+import { endpointSlice, node, service } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { fileOf } from "./support/files.ts";
 import { fairlead } from "./support/run.ts";
@@ -27,12 +27,8 @@ const objects = [
       endpoints: [{ address: "10.144.1.5", nodeName: "node-a" }],
     }),
   ),
-  ...["node-a", "node-b"].map((name) => ({
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name },
-    status: { addresses: [{ type: "InternalIP", address: name === "node-a" ? "10.201.0.10" : "10.201.0.11" }] },
-  })),
+  node("node-a", { addresses: ["10.201.0.10"] }),
+  node("node-b", { addresses: ["10.201.0.11"] }),
 ];
 
 const agent = ["-f", fileOf(objects, "services.json"), "--node", "node-a", "--cluster-cidr", "10.144.0.0/16"];

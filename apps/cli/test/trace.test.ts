@@ -1,5 +1,5 @@
 import type { Connection } from "@fairlead/kernel";
-import { gatewayReference, goldenScenarios } from "@fairlead/testkit";
+import { endpointSlice, goldenScenarios, service } from "@fairlead/testkit";
 import type { Outcome } from "@fairlead/trace";
 import { describe, expect, test } from "vitest";
 import { knownText, mergedWays } from "../src/commands/trace/text.ts";
@@ -219,32 +219,12 @@ describe("ways", () => {
 
 test("in nftables mode a service with three endpoints is three ways, and a Gateway's is named as such", async () => {
   const gateway = `${"long.".repeat(19)}names`;
+  const annotations = { "fairlead.dev/gateway-routes": "sql=shop/db" };
+  const ports = [{ name: "sql", port: 80, nodePort: 30_080 }];
+  const sql = { namespace: "shop", service: "web", family: "IPv4", ports: [{ name: "sql", port: 8080 }] } as const;
   const objects = [
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: {
-        name: "web",
-        namespace: "shop",
-        ownerReferences: [gatewayReference(gateway)],
-        annotations: { "fairlead.dev/gateway-routes": "sql=shop/db" },
-      },
-      spec: {
-        type: "NodePort",
-        clusterIP: "10.96.0.10",
-        clusterIPs: ["10.96.0.10"],
-        ipFamilies: ["IPv4"],
-        ports: [{ name: "sql", port: 80, nodePort: 30_080 }],
-      },
-    },
-    {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: { name: "web-1", namespace: "shop", labels: { "kubernetes.io/service-name": "web" } },
-      addressType: "IPv4",
-      ports: [{ name: "sql", port: 8080, protocol: "TCP" }],
-      endpoints: ["5", "6", "7"].map((last) => ({ addresses: [`10.144.1.${last}`], conditions: { ready: true } })),
-    },
+    service("web", { namespace: "shop", type: "NodePort", clusterIPs: ["10.96.0.10"], ports, annotations, gateway }),
+    endpointSlice("web-1", { ...sql, endpoints: ["5", "6", "7"].map((last) => ({ address: `10.144.1.${last}` })) }),
   ];
   const argv = ["trace", "-f", "-", "--node", "node-a", "--mode", "nftables", "--cluster-cidr", "10.144.0.0/16"];
   const traced = (...more: readonly string[]) => fairlead([...argv, ...more], { stdin: JSON.stringify(objects) });
