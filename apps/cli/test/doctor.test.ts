@@ -230,6 +230,12 @@ describe("what other networks left on the node", () => {
     expect(lines.map((line) => /^has rules for (\S+?)[,;]/.exec(line)?.[1])).toEqual(["169.254.20.10", "10.96.0.10"]);
   });
 
+  test("Cilium's chains are found in the rules", async () => {
+    const runner = programs(rules("*filter\n:CILIUM_INPUT - [0:0]\nCOMMIT\n"));
+    const { out } = await fairlead(HOST, { ...noCluster, runner });
+    expect(out).toContain("Cilium in kube-proxy's place: there are its chains: CILIUM_INPUT");
+  });
+
   test("pinned maps speak for Calico's BPF and for Cilium", async () => {
     const pinned = "cali_v4_nat_fe3\ncali_v4_routes\ncilium_lb4_services_v2\n";
     const runner = programs({ ...rules(""), "ls /sys/fs/bpf/tc/globals": pinned });

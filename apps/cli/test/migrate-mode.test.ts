@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { countersIn } from "../src/commands/migrate/to-mode.ts";
 import { fileOf } from "./support/files.ts";
 import { type MigratedCluster, scenarioCluster, stopClusters } from "./support/kubeadm-cluster.ts";
-
-import { fairlead as run } from "./support/run.ts";
+import { addresses, nodePrograms } from "./support/recorded.ts";
+import { programs, fairlead as run } from "./support/run.ts";
 
 const NOW = ["--skip-verify", "--hold", "0", "--timeout", "0"];
 const TO = ["--to-mode", "nftables"];
@@ -166,6 +166,23 @@ describe("a report on manifests", () => {
     expect(await about(firewall(scenario.iptables))).toMatchObject([
       { state: "differs", found: expect.stringMatching(/^rules of other programs stop packets/) },
     ]);
+  });
+
+  test("--live looks at this host: its addresses without node ports, and rules that lead to kube-proxy's chains", async () => {
+    const own = { family: "inet", local: "198.51.100.20", prefixlen: 32, scope: "global" };
+    const runner = programs({
+      ...nodePrograms(scenario.iptables.replace(/^-A INPUT /m, "-A INPUT -p tcp -j KUBE-NODEPORTS\n$&")),
+      "ip -json address": JSON.stringify([...JSON.parse(addresses), { ifname: "lo", flags: ["UP"], addr_info: [own] }]),
+    });
+    const argv = ["migrate", ...TO, "-f", "-", "--live", "-o", "json", "--node", "node-a"];
+    const { out } = await run([...argv, "--cluster-cidr", "10.144.0.0/16"], { stdin, runner });
+    const found = (JSON.parse(out).nodes[0].findings as Finding[]).map(
+      ({ topic, state, found }) => `${topic} ${state}: ${found}`,
+    );
+    expect(found).toContainEqual(expect.stringMatching(/^node ports, IPv4 differs: .*no longer at 198\.51\.100\.20/));
+    expect(found).toContainEqual(
+      expect.stringMatching(/^firewall, IPv4 differs: .*filter INPUT: -p tcp -j KUBE-NODEPORTS/),
+    );
   });
 });
 

@@ -13,15 +13,9 @@ type Damage = readonly string[] | RegExp;
 
 const DAMAGES: readonly (readonly [what: string, damage: Damage, found: RegExp])[] = [
   ["a rule of the dispatch removed", /^-A KUBE-SERVICES -d 10.96.1.10/, /lbs.*: different\n {2}- nat KUBE-SERVICES/],
-  ["the last rule of the dispatch removed", /^-A KUBE-SERVICES .*KUBE-NODEPORTS$/, /- nat KUBE-SERVICES.*NODEPORTS/],
   ["an endpoint's DNAT removed", /-j DNAT --to-destination 10.144.1.5/, /default\/lbs IPv4: different/],
-  ["the mark of a hairpin removed", /^-A KUBE-SEP-\S+ -s 10.144.2.6/, /default\/lbs IPv4: different/],
-  ["an endpoint's share removed", /^-A KUBE-SVC-FYZB.*statistic/, /default\/lbs IPv4: different/],
-  ["the mark for what is not local removed", /^-A KUBE-SVC-FYZB.* ! -s 10.144/, /default\/lbs IPv4: different/],
-  ["a source range removed", /^-A KUBE-FW-FYZB.* -s 198.51.100/, /default\/lbs IPv4: different/],
   ["a source range added", [`nat -I ${FW} -s 192.0.2.0/24 -j KUBE-EXT-FYZB2HTOW53NRIPL`], /\+ nat KUBE-FW-FYZB/],
   ["the drop of other sources removed", /^-A KUBE-PROXY-FIREWALL/, /- filter KUBE-PROXY-FIREWALL/],
-  ["a node port removed", /^-A KUBE-NODEPORTS/, /- nat KUBE-NODEPORTS/],
   [
     "a probability changed",
     [
@@ -40,7 +34,6 @@ const DAMAGES: readonly (readonly [what: string, damage: Damage, found: RegExp])
   ["a chain emptied", [`nat -F ${SVC}`], /default\/lbs IPv4: different/],
   ["a table emptied", ["nat -F"], /default\/kubernetes:https IPv4: missing/],
   ["the jump from PREROUTING removed", ["nat -D PREROUTING 1"], /- nat PREROUTING/],
-  ["the jump from POSTROUTING removed", ["nat -D POSTROUTING 1"], /- nat POSTROUTING/],
   ["the masquerading removed", /^-A KUBE-POSTROUTING .*MASQUERADE/, /- nat KUBE-POSTROUTING/],
   ["another mark for masquerading", ["nat -R KUBE-MARK-MASQ 1 -j MARK --or-mark 0x8000"], /\+ nat KUBE-MARK-MASQ/],
   ["the jumps of FORWARD removed", ["filter -F FORWARD"], /- filter FORWARD/],
