@@ -3,11 +3,8 @@ import { describe, expect, test } from "vitest";
 import { TraceError, trace } from "../src/index.ts";
 import { HOST, only, packet, ruleSet } from "./rule-set.ts";
 
-/** The mark at the end shows which rules were passed: each sets its own bit. */
-const BIT = (bit: number) => `-j MARK --set-xmark 0x${(1 << bit).toString(16)}/0x${(1 << bit).toString(16)}`;
-
-function forward(rules: string, policy = "ACCEPT"): RuleSet {
-  return ruleSet({ filter: `:FORWARD ${policy} [0:0]\n${rules}` });
+function forward(rules: string): RuleSet {
+  return ruleSet({ filter: `:FORWARD ACCEPT [0:0]\n${rules}` });
 }
 
 function end(rules: RuleSet) {
@@ -15,48 +12,13 @@ function end(rules: RuleSet) {
   return [verdict, mark];
 }
 
-describe("jump, goto and return", () => {
-  test("the end of a chain returns behind the jump", () => {
-    expect(end(forward(`-A FORWARD -j A\n-A FORWARD ${BIT(1)}\n-A A ${BIT(0)}\n`))).toEqual(["accept", 3]);
-  });
-
-  test("RETURN leaves the chain and no more", () => {
-    const rules = `-A FORWARD -j A\n-A FORWARD ${BIT(3)}\n-A A -j B\n-A A ${BIT(2)}\n-A B ${BIT(0)}\n-A B -j RETURN\n-A B ${BIT(1)}\n`;
-    expect(end(forward(rules))).toEqual(["accept", 0b1101]);
-  });
-
-  test("goto returns to the caller's caller", () => {
-    const rules = `-A FORWARD -j A\n-A FORWARD ${BIT(2)}\n-A A -g B\n-A A ${BIT(1)}\n-A B ${BIT(0)}\n`;
-    expect(end(forward(rules))).toEqual(["accept", 0b101]);
-  });
-
-  test("RETURN from a chain that was gone to returns to the caller's caller", () => {
-    const rules = `-A FORWARD -j A\n-A FORWARD ${BIT(2)}\n-A A -g B\n-A A ${BIT(1)}\n-A B -j RETURN\n-A B ${BIT(0)}\n`;
-    expect(end(forward(rules))).toEqual(["accept", 0b100]);
-  });
-
-  test.each(["ACCEPT", "DROP"])("goto from a built-in chain ends in its policy %s", (policy) => {
-    const rules = `-A FORWARD -g A\n-A FORWARD ${BIT(1)}\n-A A ${BIT(0)}\n`;
-    expect(end(forward(rules, policy))).toEqual([policy.toLowerCase(), 1]);
-  });
-
-  test.each(["ACCEPT", "DROP"])("RETURN from a built-in chain is its policy %s", (policy) => {
-    expect(end(forward(`-A FORWARD -j RETURN\n-A FORWARD ${BIT(0)}\n`, policy))).toEqual([policy.toLowerCase(), 0]);
-  });
-
-  test("ACCEPT in a deep chain ends the table", () => {
-    expect(end(forward(`-A FORWARD -j A\n-A FORWARD -j DROP\n-A A -j B\n-A B -j ACCEPT\n`))).toEqual(["accept", 0]);
-  });
-
-  test("the same chain may be called one time after the other", () => {
-    expect(end(forward(`-A FORWARD -j A\n-A FORWARD -j A\n-A A -j MARK --set-xmark 0x1/0x0\n`))).toEqual(["accept", 0]);
-  });
-
-  test("thousands of chains deep", () => {
-    const depth = 5000;
-    const jumps = Array.from({ length: depth }, (_, at) => `-A C${at} -j C${at + 1}\n`).join("");
-    expect(end(forward(`-A FORWARD -j C0\n${jumps}-A C${depth} ${BIT(4)}\n`))).toEqual(["accept", 16]);
-  });
+test("thousands of chains deep", () => {
+  const depth = 5000;
+  const jumps = Array.from({ length: depth }, (_, at) => `-A C${at} -j C${at + 1}\n`).join("");
+  expect(end(forward(`-A FORWARD -j C0\n${jumps}-A C${depth} -j MARK --set-xmark 0x10/0x10\n`))).toEqual([
+    "accept",
+    16,
+  ]);
 });
 
 describe("what the kernel would refuse", () => {
@@ -66,10 +28,6 @@ describe("what the kernel would refuse", () => {
   ])("a loop by %s", (jump, loop) => {
     const rules = forward(`-A FORWARD ${jump} A\n-A A ${jump} B\n-A B ${jump} A\n`);
     expect(() => trace(rules, packet(), HOST)).toThrow(`the chains are a loop: ${loop}: rule 1 of filter B`);
-  });
-
-  test("a chain that jumps to itself", () => {
-    expect(() => trace(forward("-A FORWARD -j A\n-A A -j A\n"), packet(), HOST)).toThrow("a loop: A → A");
   });
 
   test("a jump to a chain that isn't there", () => {

@@ -1,7 +1,7 @@
 import type { RuleSet } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
 import type { Hook } from "../src/index.ts";
-import { HOST, only, ownPacket, packet, ruleSet } from "./rule-set.ts";
+import { only, ownPacket, packet, ruleSet } from "./rule-set.ts";
 
 const HOOKS: Record<"raw" | "mangle" | "nat" | "filter", Hook[]> = {
   raw: ["PREROUTING", "OUTPUT"],
@@ -158,17 +158,5 @@ describe("routing follows the translation", () => {
       translated: true,
       destination: dnat,
     });
-  });
-});
-
-describe("packets that are none", () => {
-  test("addresses of the other family", () => {
-    expect(() => only(everywhere, packet({ family: "IPv6" }))).toThrow(
-      'packet.source: "192.0.2.9" must be an IPv6 address',
-    );
-  });
-
-  test("a new connection with an entry", () => {
-    expect(() => only(everywhere, packet({ dnat: { address: "10.0.0.1" } }), HOST)).toThrow("state must not be NEW");
   });
 });
