@@ -1,7 +1,7 @@
 import { toEnd } from "@fairlead/base";
 import { parseSave } from "@fairlead/netfilter";
 import { addressHex, type NftTable } from "@fairlead/netfilter/nft";
-import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import { goldenScenario } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { compareTraffic, dryTables, type TrafficOutcome, waysText } from "../../src/index.ts";
 import { planned, settingsOf } from "../support/scenario.ts";
@@ -24,16 +24,6 @@ function lines(before: string, after: string): string[] {
 function fateText(fate: TrafficOutcome): string {
   return "problem" in fate ? `? ${fate.problem}` : waysText(fate.ways);
 }
-
-test.each(goldenScenarios())(
-  "$name: nothing differs from itself, comments and order of services aside",
-  ({ iptables }) => {
-    const renamed = iptables.replaceAll(/--comment "[^"]*"/g, '--comment "x"').replaceAll("KUBE-SVC-", "OTHER-");
-    const { changes, compared } = compare(iptables, renamed);
-    expect(changes).toEqual([]);
-    expect(compared).toBeGreaterThan(0);
-  },
-);
 
 describe("a plan, and a kernel in which a pod network masquerades", () => {
   const { iptables: plan } = goldenScenario("05-nodeport");
