@@ -147,21 +147,18 @@ type FindFrontend = (protocol: Protocol, address: string, port: number) => Calle
  */
 function frontendIndex(planned: PlannedNode, nodeAddresses?: { has(address: string): boolean }): FindFrontend {
   const { planner } = planned;
-  const addressed = new Map<string, CalledFrontend[]>();
-  const nodePorts = new Map<string, CalledFrontend[]>();
-  for (const called of calledFrontends(planned, IP_FAMILIES)) {
-    const { address, found, family, port } = called;
-    const { protocol } = found.port;
-    if (address === undefined) add(nodePorts, `${family} ${protocol} ${port}`, found);
-    else add(addressed, `${protocol} ${address} ${port}`, found);
-  }
+  const index = Map.groupBy(calledFrontends(planned, IP_FAMILIES), ({ address, found, family, port }) =>
+    placeOf(found.port.protocol, address ?? family, port),
+  );
+  const at = (protocol: Protocol, where: string, port: number) =>
+    index.get(placeOf(protocol, where, port))?.map(({ found }) => found);
   return (protocol, address, port) => {
     const family = familyOf(address);
     const lookup = planner.lookup(family);
-    const here = addressed.get(`${protocol} ${address} ${port}`);
+    const here = at(protocol, address, port);
     if (here !== undefined) return heldBy(here, lookup.at(protocol, address, port)?.service);
     if (nodeAddresses?.has(address) === false) return undefined;
-    const behind = nodePorts.get(`${family} ${protocol} ${port}`);
+    const behind = at(protocol, family, port);
     return behind && heldBy(behind, lookup.atNodePort(protocol, port)?.service);
   };
 }
@@ -184,10 +181,9 @@ function* calledFrontends({ state, options }: PlannedNode, families: readonly IP
   }
 }
 
-function add(to: Map<string, CalledFrontend[]>, key: string, found: CalledFrontend): void {
-  const known = to.get(key);
-  if (known === undefined) to.set(key, [found]);
-  else known.push(found);
+/** @param where its address; of a node port its family */
+function placeOf(protocol: Protocol, where: string, port: number): string {
+  return `${protocol} ${where} ${port}`;
 }
 
 function heldBy(claimants: readonly CalledFrontend[], holder: ServiceKey | undefined): CalledFrontend | undefined {

@@ -84,13 +84,12 @@ const EQUALS: Readonly<Record<string, string>> = {
 /** Services whose connections are spread in another way. */
 function schedulerFindings({ before, after }: ModeChange): readonly ModeFinding[] {
   if (!hasVirtualServers(before) || hasVirtualServers(after)) return [];
-  const byScheduler = new Map<string, ServicePortGroup[]>();
-  for (const group of groupsOf(before)) {
-    // Named so, it is spread so in each of the modes that know it.
-    if (group.balance !== undefined) continue;
-    const scheduler = group.annotations[SCHEDULER_ANNOTATION] ?? before.config.ipvs.scheduler;
-    byScheduler.set(scheduler, [...(byScheduler.get(scheduler) ?? []), group]);
-  }
+  // With a balance that is named it is spread so in each of the modes that know it.
+  const unnamed = groupsOf(before).filter(({ balance }) => balance === undefined);
+  const byScheduler = Map.groupBy(
+    unnamed,
+    ({ annotations }) => annotations[SCHEDULER_ANNOTATION] ?? before.config.ipvs.scheduler,
+  );
   return [...byScheduler].map(([scheduler, groups]) => {
     const services = sortedServices(groups.map(({ service }) => service));
     const count = `scheduler ${scheduler} of ${services.length} ${services.length === 1 ? "service" : "services"}`;
@@ -298,13 +297,8 @@ interface Change {
 
 /** Clients that the two modes treat differently: policies and services without endpoints. One finding for each kind. */
 function treatmentFindings({ before, after }: ModeChange): readonly ModeFinding[] {
-  const kinds = new Map<string, Change[]>();
-  for (const change of IP_FAMILIES.flatMap((family) => changesIn(family, before, after))) {
-    const kind = `${SENDERS[change.from]}: ${change.before} → ${change.after}`;
-    const alike = kinds.get(kind);
-    if (alike === undefined) kinds.set(kind, [change]);
-    else alike.push(change);
-  }
+  const changes = IP_FAMILIES.flatMap((family) => changesIn(family, before, after));
+  const kinds = Map.groupBy(changes, (change) => `${SENDERS[change.from]}: ${change.before} → ${change.after}`);
   if (kinds.size === 0) return [{ topic: "services", state: "fits", found: "every client reaches the same endpoints" }];
   return [...kinds].map(([kind, [first, ...others]]) => {
     const more = others.length === 0 ? "" : ` and ${others.length} more`;

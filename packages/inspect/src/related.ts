@@ -50,14 +50,10 @@ function claimText(claim: Claim): string {
 }
 
 function holdersIn(state: ClusterView): (name: string) => readonly ServiceKey[] {
-  const holders = new Map<string, ServiceKey[]>();
-  for (const key of state.keys()) {
+  const claims = [...state.keys()].flatMap((key) => {
     const service = state.service(key);
-    for (const name of service === undefined ? [] : claimsOf(service).map(claimText)) {
-      const known = holders.get(name);
-      if (known === undefined) holders.set(name, [key]);
-      else known.push(key);
-    }
-  }
-  return (name) => holders.get(name) ?? [];
+    return service === undefined ? [] : claimsOf(service).map((claim) => ({ key, name: claimText(claim) }));
+  });
+  const holders = Map.groupBy(claims, ({ name }) => name);
+  return (name) => holders.get(name)?.map(({ key }) => key) ?? [];
 }

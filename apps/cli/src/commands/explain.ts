@@ -41,7 +41,7 @@ import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { print } from "../frame/output.ts";
 import type { Style } from "../frame/terminal.ts";
-import { findingsText, gatewayText, tableText } from "../frame/text.ts";
+import { findingsText, firstOf, gatewayText, tableText } from "../frame/text.ts";
 import { demandReadable } from "../inputs/agent.ts";
 import { namespaceOf } from "../inputs/cluster-access.ts";
 import { servicesLike, targetOf } from "../inputs/names.ts";
@@ -229,10 +229,7 @@ function familyText(explained: FamilyExplanation, style: Style): string {
 function placeText(network: FamilyExplanation["podNetwork"]): string {
   if (network === undefined) return "";
   const { kind, name, addresses, why } = network;
-  const at =
-    addresses === undefined
-      ? ""
-      : `, at ${addresses.slice(0, 3).join(", ")}${addresses.length > 3 ? ` and ${addresses.length - 3} more` : ""}`;
+  const at = addresses === undefined ? "" : `, at ${firstOf(addresses, 3)}`;
   return `Its pods are in ${kind} ${name}${at} (${why})\n`;
 }
 
@@ -326,9 +323,7 @@ function loopbackRows({ onLoopback }: PortExplanation, counts: Counts): string[]
 
 /** `, but for clients in 10.244.0.0/16`: their own network serves these. */
 function exceptionText(cidrs: readonly string[] = []): string {
-  if (cidrs.length === 0) return "";
-  const more = cidrs.length > 1 ? ` and ${cidrs.length - 1} more` : "";
-  return `, but for clients in ${cidrs[0]}${more}`;
+  return cidrs.length === 0 ? "" : `, but for clients in ${firstOf(cidrs, 1)}`;
 }
 
 function treatmentText(treatment: Treatment, counts: Counts, unserved: string | undefined): string {

@@ -10,7 +10,7 @@ import type { Context } from "../frame/context.ts";
 import { UsageError } from "../frame/errors.ts";
 import { printList } from "../frame/output.ts";
 import type { Style } from "../frame/terminal.ts";
-import { tableText } from "../frame/text.ts";
+import { counted, firstOf, tableText } from "../frame/text.ts";
 import { nodeNameOf } from "../inputs/cluster-access.ts";
 import { configurationOf, sayConfiguration } from "../inputs/configuration.ts";
 import { isIn } from "../inputs/names.ts";
@@ -118,7 +118,7 @@ function ownershipText(
   const table = rows.length === 0 ? "" : tableText(head, rows.map(cellsOf));
   if (suggested.length === 0) return table;
   const lines = suggested.map(({ cidr, endpoints, services }) => {
-    return `  ${cidr}   ${count(endpoints, "endpoint")} of ${count(services, "service")}\n`;
+    return `  ${cidr}   ${counted(endpoints, "endpoint")} of ${counted(services, "service")}\n`;
   });
   return `${table}\nNot in any CIDR given, perhaps another network's (--exclude-cluster-cidr):\n${lines.join("")}`;
 }
@@ -163,12 +163,7 @@ function placeText(network: OwnershipRow["podNetwork"]): string {
   return `; its pods are in ${kind} ${name}${at}`;
 }
 
-/** The first few: many objects may say one CIDR. */
+/** Many objects may say one CIDR. */
 function named(objects: readonly string[]): string {
-  const more = objects.length > 3 ? ` and ${objects.length - 3} more` : "";
-  return `${objects.slice(0, 3).join(", ")}${more}`;
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`;
+  return firstOf(objects, 3);
 }

@@ -8,7 +8,7 @@ import type { CommandInput, ExitCode } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 import { print } from "../frame/output.ts";
-import { tableText } from "../frame/text.ts";
+import { firstOf, tableText } from "../frame/text.ts";
 import type { AgentSetup } from "../inputs/agent.ts";
 import { demandServices, type Plans, plansIn } from "../inputs/names.ts";
 import { plannedNode } from "../inputs/planned.ts";
@@ -119,11 +119,10 @@ function remark({ frontends, affinitySeconds }: ServicePortGroup, unserved: stri
     frontends.flatMap(({ treatments }) => Object.values(treatments).map(({ verdict }) => verdict)),
   );
   const refused = (["reject", "drop"] as const).filter((verdict) => verdicts.has(verdict));
-  const [first, ...more] = frontends.flatMap(({ excludedClients = [] }) => excludedClients);
-  const exception = `left to another network for clients in ${first}${more.length === 0 ? "" : ` and ${more.length} more`}`;
+  const excluded = frontends.flatMap(({ excludedClients = [] }) => excludedClients);
   return [
     ...(unserved === undefined || refused.length === 0 ? refused : [unserved]),
-    ...(first === undefined ? [] : [exception]),
+    ...(excluded.length === 0 ? [] : [`left to another network for clients in ${firstOf(excluded, 1)}`]),
     ...(affinitySeconds === undefined ? [] : [`affinity ${affinitySeconds} s`]),
   ].join(", ");
 }

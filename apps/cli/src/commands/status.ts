@@ -11,7 +11,7 @@ import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { printList } from "../frame/output.ts";
 import type { Style } from "../frame/terminal.ts";
 import { counted, tableText, verdictText } from "../frame/text.ts";
-import { didYouMean } from "../inputs/names.ts";
+import { noSuchNode } from "../inputs/names.ts";
 import { knownNodes } from "../inputs/planned.ts";
 import {
   type AgentPorts,
@@ -88,11 +88,7 @@ async function askAll(options: Values, context: Context): Promise<readonly NodeS
   const names = [...(await knownNodes(options, meant, context)).keys()];
   const { on } = options;
   if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was asked");
-  if (on !== undefined && !names.includes(on)) {
-    throw new CommandFailure(
-      `--on=${on}: there is no such Node; there are: ${names.join(", ")}${didYouMean(on, names)}`,
-    );
-  }
+  if (on !== undefined && !names.includes(on)) throw noSuchNode("on", on, names);
   const ports = portsOf(options);
   const agents = await agentPods(meant);
   const ask = async (node: string): Promise<NodeStatus> => {

@@ -8,9 +8,8 @@ import type { Container } from "../cluster/pods.ts";
 import type { sysdumpOptions } from "../facts/clusters.ts";
 import type { CommandInput } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
-import { CommandFailure } from "../frame/errors.ts";
 import { nodeNameOf } from "../inputs/cluster-access.ts";
-import { didYouMean } from "../inputs/names.ts";
+import { noSuchNode } from "../inputs/names.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../node/agent-endpoint.ts";
 import { type Agents, agentPods, agentsOf } from "../node/agent-pods.ts";
 import { stateIn } from "../node/read-state.ts";
@@ -50,10 +49,7 @@ export async function dumpedNodes(
   const pods = await agentPods(agents).catch((error: unknown) => ({ why: errorText(error) }));
   const problem = "why" in pods ? pods.why : "no agent runs there";
   const found: ReadonlyMap<string, Container> = "why" in pods ? new Map() : pods;
-  if (on !== undefined && names.length > 0 && !names.includes(on) && !found.has(on)) {
-    const there = `there are: ${names.join(", ")}`;
-    throw new CommandFailure(`--on=${on}: there is no such Node; ${there}${didYouMean(on, names)}`);
-  }
+  if (on !== undefined && names.length > 0 && !names.includes(on) && !found.has(on)) throw noSuchNode("on", on, names);
   const wanted = on === undefined ? [...new Set([...names, ...found.keys()])].sort() : [on];
   return {
     nodes: wanted.map((name) => {

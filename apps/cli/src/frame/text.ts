@@ -63,6 +63,12 @@ export function counted(count: number, name: string): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
+/** The first few, and how many more there are: `a, b and 2 more`. */
+export function firstOf(all: readonly string[], most: number, separator = ", "): string {
+  const more = all.length > most ? ` and ${all.length - most} more` : "";
+  return `${all.slice(0, most).join(separator)}${more}`;
+}
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** `17 B`, `1.2 MiB` */

@@ -58,6 +58,12 @@ export function didYouMean(given: string, names: Iterable<string>): string {
   return meant.length === 0 ? "" : `; did you mean ${meant.slice(0, MOST).join(" or ")}?`;
 }
 
+/** @param given the value of that option */
+export function noSuchNode(option: "node" | "on", given: string, names: readonly string[]): CommandFailure {
+  const there = `there are: ${names.join(", ")}`;
+  return new CommandFailure(`--${option}=${given}: there is no such Node; ${there}${didYouMean(given, names)}`);
+}
+
 function similar(given: string, names: readonly string[]): readonly string[] {
   const most = Math.max(1, Math.floor(given.length / 4));
   return names

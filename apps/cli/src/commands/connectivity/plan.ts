@@ -223,11 +223,9 @@ const HEADS: Readonly<Record<Place, string>> = {
 
 /** A row for each frontend, a column for each place; what is wrong below. */
 export function reportText(cases: readonly Judged[], checks: readonly Check[], style: Style): string {
-  const rows = new Map<string, Judged[]>();
-  for (const one of cases) {
-    const key = [one.service, one.frontend, one.policy, one.family].join("|");
-    rows.set(key, [...(rows.get(key) ?? []), one]);
-  }
+  const rows = Map.groupBy(cases, ({ service, frontend, policy, family }) =>
+    [service, frontend, policy, family].join("|"),
+  );
   const head = ["service", "frontend", "policy", "family", ...PLACES.map((place) => HEADS[place])];
   const table = tableText(
     head,

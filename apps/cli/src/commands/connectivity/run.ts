@@ -10,7 +10,7 @@ import type { Context } from "../../frame/context.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { print } from "../../frame/output.ts";
 import { counted, verdictText } from "../../frame/text.ts";
-import { didYouMean } from "../../inputs/names.ts";
+import { noSuchNode } from "../../inputs/names.ts";
 import { version } from "../../version.ts";
 import type { Acting } from "./act.ts";
 import { agentImage, foreignService, judgedCases, nodeModes, rolledUpdate } from "./checks.ts";
@@ -137,11 +137,8 @@ async function tested(
 async function testNodes(cluster: Cluster, asked: readonly string[]): Promise<readonly [TestNode, TestNode]> {
   const nodes = (await cluster.list(NODES)).map((raw) => ({ raw, node: nodeIn(raw) }));
   const names = nodes.map(({ node }) => node.name);
-  for (const name of asked) {
-    if (names.includes(name)) continue;
-    const there = `there are: ${names.join(", ")}`;
-    throw new CommandFailure(`--node=${name}: there is no such Node; ${there}${didYouMean(name, names)}`);
-  }
+  const odd = asked.find((name) => !names.includes(name));
+  if (odd !== undefined) throw noSuchNode("node", odd, names);
   const ready = nodes
     .filter(({ raw }) => isReady(raw) && valueAt(raw, "spec", "unschedulable") !== true)
     .map(({ node }) => node);

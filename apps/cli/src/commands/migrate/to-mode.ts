@@ -33,7 +33,7 @@ import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
 import { print } from "../../frame/output.ts";
 import type { Style } from "../../frame/terminal.ts";
-import { findingsText } from "../../frame/text.ts";
+import { findingsText, firstOf } from "../../frame/text.ts";
 import { type AgentSetup, agentSetup, demandReadable, inMode, setupOf } from "../../inputs/agent.ts";
 import { nodeNameOf } from "../../inputs/cluster-access.ts";
 import { configurationOf, sayConfiguration } from "../../inputs/configuration.ts";
@@ -295,21 +295,13 @@ function listed(lines: readonly string[]): string {
   return `${lines.slice(0, NAMED).join("; ")}${more}`;
 }
 
-/** The report of a change of modes, as data and as text. */
-
 /** What changes, for people: nodes with the same findings together. */
 function reportText(from: Mode, to: Mode, reports: readonly NodeReport[], style: Style): string {
   const head = `${style.bold(`From ${from} to ${to} mode`)}: ${summaryText(reports)}\n`;
-  const groups = new Map<string, NodeReport[]>();
-  for (const report of reports) {
-    const key = JSON.stringify(report.findings);
-    const alike = groups.get(key);
-    if (alike === undefined) groups.set(key, [report]);
-    else alike.push(report);
-  }
+  const groups = Map.groupBy(reports, ({ findings }) => JSON.stringify(findings));
   const parts = [...groups.values()].map((alike) => {
     const findings = alike[0]?.findings ?? [];
-    return `\n${style.bold(listedText(alike.map(({ node }) => node)))}\n${findingsText(findings.map(withServices), style)}`;
+    return `\n${style.bold(firstOf(alike.map(({ node }) => node), MOST_NAMED))}\n${findingsText(findings.map(withServices), style)}`;
   });
   return [head, ...parts].join("");
 }
@@ -369,18 +361,13 @@ function summaryText(reports: readonly NodeReport[]): string {
     services.size === 0
       ? "no service changes"
       : `${services.size} ${services.size === 1 ? "service changes" : "services change"}`;
-  return blocked.length === 0 ? changing : `${changing}; ${listedText(blocked.map(({ node }) => node))} cannot run it`;
+  return blocked.length === 0 ? changing : `${changing}; ${firstOf(blocked.map(({ node }) => node), MOST_NAMED)} cannot run it`;
 }
 
 function withServices(finding: ModeFinding): ModeFinding {
   const { services = [], state } = finding;
   if (services.length === 0 || state === "fits") return finding;
-  return { ...finding, found: `${finding.found} (${listedText(services)})` };
-}
-
-function listedText(names: readonly string[]): string {
-  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
-  return `${names.slice(0, MOST_NAMED).join(", ")}${more}`;
+  return { ...finding, found: `${finding.found} (${firstOf(services, MOST_NAMED)})` };
 }
 
 function addressesOf({ addresses, kernel }: ReportRequest): readonly string[] | undefined {

@@ -5,6 +5,7 @@ import { accessOf, type ClusterAccess } from "../../cluster/access.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Context } from "../../frame/context.ts";
 import { CommandFailure } from "../../frame/errors.ts";
+import { firstOf } from "../../frame/text.ts";
 import { type AgentSetup, agentSetup } from "../../inputs/agent.ts";
 import { plannedNode } from "../../inputs/planned.ts";
 import type { Installation } from "../../migrate/manifests.ts";
@@ -87,10 +88,9 @@ function isOurs({ kind, where }: Services[number]["findings"][number]): boolean 
 type Services = Awaited<ReturnType<typeof reportsOf>>[number]["services"];
 
 function differingText(services: Services): string {
-  const named = services.slice(0, NAMED).map(({ service, kind, findings }) => {
+  const named = services.map(({ service, kind, findings }) => {
     const first = findings.find(isOurs);
     return `${service ?? "what all services share"} is ${kind} (${first?.kind}: ${first?.where} ${first?.what})`;
   });
-  const more = services.length > NAMED ? ` and ${services.length - NAMED} more` : "";
-  return `${named.join("; ")}${more}`;
+  return firstOf(named, NAMED, "; ");
 }

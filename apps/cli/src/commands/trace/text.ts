@@ -163,14 +163,7 @@ interface MergedWay {
  * order in which it comes first.
  */
 export function mergedWays(outcomes: readonly Outcome[]): readonly MergedWay[] {
-  const ends = new Map<string, Outcome[]>();
-  for (const outcome of outcomes) {
-    const end = endOf(outcome);
-    const alike = ends.get(end);
-    if (alike === undefined) ends.set(end, [outcome]);
-    else alike.push(outcome);
-  }
-  return [...ends.values()].flatMap((alike) => {
+  return [...Map.groupBy(outcomes, endOf).values()].flatMap((alike) => {
     const [likeliest] = alike.toSorted((one, other) => other.probability - one.probability);
     if (likeliest === undefined) return [];
     const probability = alike.reduce((sum, one) => sum + one.probability, 0);
@@ -194,14 +187,7 @@ const NAMED = 5;
 
 /** The connections that conntrack knows from there to there, one line for each place that they lead to. */
 export function knownText(connections: readonly Connection[]): string {
-  const places = new Map<string, Connection[]>();
-  for (const connection of connections) {
-    const { source, sourcePort } = connection.reply;
-    const place = socketText(source, sourcePort);
-    const others = places.get(place);
-    if (others === undefined) places.set(place, [connection]);
-    else others.push(connection);
-  }
+  const places = Map.groupBy(connections, ({ reply: { source, sourcePort } }) => socketText(source, sourcePort));
   const sorted = [...places].sort(([, one], [, other]) => other.length - one.length);
   const lines = sorted
     .slice(0, NAMED)
