@@ -14,41 +14,6 @@ import { type OpenKubeconfig, openKubeconfig, signalWithin } from "./kubeconfig.
 import { boundedText, type Container, connectToPod, LargeAnswer, podRunner } from "./pods.ts";
 import { inNamespace, type Manifest, PODS, pathOf, type Resource, resourceOf, type Selection } from "./resources.ts";
 
-/**
- * A cluster, through its API server and with the caller's rights. Each call throws a CommandFailure that says what the
- * server answers (`ApiError`) or why it does not. An interrupted command cleans up by it: no call ends with its signal.
- */
-export interface Cluster {
-  /** Undefined: it is not there. */
-  get(resource: Resource, name: string): Promise<unknown>;
-  list(resource: Resource, selection?: Selection): Promise<readonly unknown[]>;
-  create(object: Manifest): Promise<unknown>;
-  /** With a resourceVersion in it the server refuses to write over what is newer. */
-  replace(object: Manifest): Promise<unknown>;
-  /** A merge patch (RFC 7396). */
-  patch(resource: Resource, name: string, patch: object): Promise<void>;
-  /** The same of the object's status. */
-  patchStatus(resource: Resource, name: string, patch: object): Promise<void>;
-  /** Server-side apply: what others have set in the same fields is taken over. */
-  apply(object: Manifest): Promise<void>;
-  /**
-   * Deletes what is there, and waits until it is gone.
-   *
-   * @param dependents first: what it owns goes before it. Default: after it
-   */
-  remove(resource: Resource, name: string, dependents?: "first"): Promise<void>;
-  /** Has an object deleted, and does not wait; one that is not there is no failure. */
-  delete(resource: Resource, name: string): Promise<void>;
-  /**
-   * The end of what a container wrote, as it is.
-   *
-   * @param previous of the one that ran before it
-   */
-  log(container: Container, bounds: LogBounds & { readonly previous: boolean }): Promise<string>;
-  runner(container: Container): Runner;
-  connect(pod: Pick<Container, "namespace" | "name">, port: number): Promise<Duplex>;
-}
-
 export interface LogBounds {
   readonly lines: number;
   readonly bytes: number;
@@ -63,16 +28,21 @@ const GONE_MS = 120_000;
 
 /** The client library is loaded, and the kubeconfig read, with the first call. */
 export function openCluster(access: ClusterAccess, context: Pick<Context, "env" | "warn">): Cluster {
-  return new ApiCluster(() => orFailure(openKubeconfig(access, context)));
+  return new Cluster(() => orFailure(openKubeconfig(access, context)));
 }
 
-class ApiCluster implements Cluster {
+/**
+ * A cluster, through its API server and with the caller's rights. Each call throws a CommandFailure that says what the
+ * server answers (`ApiError`) or why it does not. An interrupted command cleans up by it: no call ends with its signal.
+ */
+export class Cluster {
   readonly #opened: () => Promise<OpenKubeconfig>;
 
   constructor(opened: () => Promise<OpenKubeconfig>) {
     this.#opened = opened;
   }
 
+  /** Undefined: it is not there. */
   async get(resource: Resource, name: string): Promise<unknown> {
     return unlessMissing(this.#send("GET", pathOf(resource, name)));
   }
@@ -89,21 +59,23 @@ class ApiCluster implements Cluster {
     return this.#send("POST", pathOf(resourceOf(object)), { body: object, query: FIELD_MANAGER });
   }
 
+  /** With a resourceVersion in it the server refuses to write over what is newer. */
   replace(object: Manifest): Promise<unknown> {
     const path = pathOf(resourceOf(object), object.metadata.name);
     return this.#send("PUT", path, { body: object, query: FIELD_MANAGER });
   }
 
-  async patch(resource: Resource, name: string, patch: object): Promise<void> {
-    const contentType = "application/merge-patch+json";
-    await this.#send("PATCH", pathOf(resource, name), { body: patch, contentType, query: FIELD_MANAGER });
-  }
-
-  async patchStatus(resource: Resource, name: string, patch: object): Promise<void> {
-    const path = `${pathOf(resource, name)}/status`;
+  /**
+   * A merge patch (RFC 7396).
+   *
+   * @param of status: of the object's status
+   */
+  async patch(resource: Resource, name: string, patch: object, of?: "status"): Promise<void> {
+    const path = `${pathOf(resource, name)}${of === undefined ? "" : `/${of}`}`;
     await this.#send("PATCH", path, { body: patch, contentType: "application/merge-patch+json", query: FIELD_MANAGER });
   }
 
+  /** Server-side apply: what others have set in the same fields is taken over. */
   async apply(object: Manifest): Promise<void> {
     const path = pathOf(resourceOf(object), object.metadata.name);
     const query = { ...FIELD_MANAGER, force: "true" };
@@ -111,6 +83,11 @@ class ApiCluster implements Cluster {
     await this.#send("PATCH", path, { body: object, contentType: "application/apply-patch+yaml", query });
   }
 
+  /**
+   * Deletes what is there, and waits until it is gone.
+   *
+   * @param dependents first: what it owns goes before it. Default: after it
+   */
   async remove(resource: Resource, name: string, dependents?: "first"): Promise<void> {
     const path = pathOf(resource, name);
     const found = await this.get(resource, name);
@@ -129,12 +106,18 @@ class ApiCluster implements Cluster {
     }
   }
 
+  /** Has an object deleted, and does not wait; one that is not there is no failure. */
   async delete(resource: Resource, name: string): Promise<void> {
     await unlessMissing(
       this.#send("DELETE", pathOf(resource, name), { body: { apiVersion: "v1", kind: "DeleteOptions" } }),
     );
   }
 
+  /**
+   * The end of what a container wrote, as it is.
+   *
+   * @param previous of the one that ran before it
+   */
   async log(
     { namespace, name, container }: Container,
     { previous, lines, bytes }: LogBounds & { readonly previous: boolean },

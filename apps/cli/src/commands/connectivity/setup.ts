@@ -119,7 +119,8 @@ async function madeServices(acting: Acting, families: readonly IPFamily[], exter
       const ingress = addresses().map((ip) => ({ ip }));
       const before = itemsOf(valueAt(made, "status", "loadBalancer", "ingress"));
       const at = inNamespace(SERVICES, settings.namespace);
-      if (before.length === 0) await cluster.patchStatus(at, served.name, { status: { loadBalancer: { ingress } } });
+      if (before.length === 0)
+        await cluster.patch(at, served.name, { status: { loadBalancer: { ingress } } }, "status");
       made = await cluster.get(at, served.name);
     }
     if (served.name !== "web-rolled") services.push(serviceIn(made, served.name));
