@@ -22,7 +22,7 @@ import { namespaceOf } from "../inputs/cluster-access.ts";
 import { isIn, servicesLike, targetOf } from "../inputs/names.ts";
 import { plannedNode } from "../inputs/planned.ts";
 import { interfaceAddresses, runnerFor, stateOf } from "../node/access.ts";
-import { agentAddressOf, askAgent } from "../node/agent-endpoint.ts";
+import { askAgent } from "../node/agent-endpoint.ts";
 import { podTracking } from "../node/connections.ts";
 
 type Values = CommandInput<typeof connectionOptions>["options"];
@@ -189,16 +189,13 @@ export function mayBeRelayed(nodeAddresses: ReadonlySet<string>): (flow: Flow) =
 }
 
 /** Asks the node's agent what it relays, in userspace mode; if it does not say, one warning says so. */
-export function relaysOf(
-  options: Parameters<typeof agentAddressOf>[0],
-  context: Context,
-): () => Promise<Relays | undefined> {
+export function relaysOf(options: Parameters<typeof askAgent>[1], context: Context): () => Promise<Relays | undefined> {
   let said: Promise<Relays | undefined> | undefined;
   let askedAt = 0;
   let warned = false;
   const ask = async () => {
     try {
-      return readRelays(await askAgent("/relays", agentAddressOf(options), context));
+      return readRelays(await askAgent("/relays", options, context));
     } catch (error) {
       if (!warned) context.warn(`in userspace mode some of (gone) may be the agent's own relays: ${errorText(error)}`);
       warned = true;

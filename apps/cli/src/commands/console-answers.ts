@@ -40,7 +40,7 @@ import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { type AgentSetup, demandReadable } from "../inputs/agent.ts";
 import { configurationOf } from "../inputs/configuration.ts";
 import { interfaceAddresses, runnerFor, stateOf } from "../node/access.ts";
-import { agentAddressOf, agentOwnership } from "../node/agent-endpoint.ts";
+import { agentOwnership } from "../node/agent-endpoint.ts";
 import { podTracking } from "../node/connections.ts";
 import { listed, mayBeRelayed, relaysOf } from "./attribution.ts";
 import { apiFacts } from "./doctor/api.ts";
@@ -278,7 +278,7 @@ async function tracked(
 
 async function learned({ node, live }: AskedNode, options: Values, context: Context): Promise<LearnedAnswer> {
   const at = { ...options, on: live ? undefined : node };
-  const { networks } = await agentOwnership(agentAddressOf(at), context);
+  const { networks } = await agentOwnership(at, context);
   return { node, at: Date.now(), ...(networks && { networks }) };
 }
 

@@ -16,7 +16,7 @@ import { configurationOf, sayConfiguration } from "../inputs/configuration.ts";
 import { isIn } from "../inputs/names.ts";
 import { plannedNode } from "../inputs/planned.ts";
 import { liveSource } from "../inputs/source.ts";
-import { type AgentOwnership, agentAddressOf, agentOwnership } from "../node/agent-endpoint.ts";
+import { type AgentOwnership, agentOwnership } from "../node/agent-endpoint.ts";
 import { changeConsent } from "./ownership-consent.ts";
 
 type Options = CommandInput<typeof ownershipOptions>["options"];
@@ -73,7 +73,7 @@ async function callsOf(
 }
 
 async function fromAgent(options: Options, context: Context): Promise<Report> {
-  return { ...(await agentOwnership(agentAddressOf(options), context)), suggestedCIDRs: [] };
+  return { ...(await agentOwnership(options, context)), suggestedCIDRs: [] };
 }
 
 async function report({ output, namespace }: Options, all: Report, context: Context): Promise<void> {

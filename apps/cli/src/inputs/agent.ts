@@ -53,17 +53,9 @@ export function agentSetup(
   if (parsed.kind !== "run") throw new UsageError("--agent-flag: that flag cannot be used here: it prints and exits");
   // The proxy itself has said what its own configuration is warned of.
   if (own === undefined) for (const warning of parsed.warnings) warn(warning);
-  const config = inRunningMode(parsed.config, own);
-  const filter = filterSettings(config);
-  if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
-  return {
-    mode: modeOf(config, anyMode),
-    config,
-    filter: filter.options,
-    networks: networksSettings(config, filter.options),
-    memory: memoryOf(options.memory, filter.options, warn),
-    ...(base?.ofKubeProxy === true && { asKubeProxy: true }),
-  };
+  const setup = setupOf(inRunningMode(parsed.config, own), anyMode);
+  const memory = memoryOf(options.memory, setup.filter, warn);
+  return { ...setup, memory, ...(base?.ofKubeProxy === true && { asKubeProxy: true }) };
 }
 
 /** The configuration of a proxy, without options. */
@@ -124,9 +116,8 @@ function joined(flag: string, values: readonly string[]): string[] {
 
 function modeOf({ mode }: AgentConfig, anyMode: boolean): Mode {
   const found = MODES.find((one) => one === mode) ?? (anyMode ? MODES[0] : undefined);
-  if (found === undefined)
-    throw new CommandFailure(`mode ${mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
-  return found;
+  if (found !== undefined) return found;
+  throw new CommandFailure(`mode ${mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
 }
 
 function memoryOf(file: string | undefined, scope: FilterOptions, warn: Context["warn"]): Memory {
@@ -148,20 +139,12 @@ function readText(file: string): string {
   return readFileSync(file, "utf8");
 }
 
-export function setupOf(config: AgentConfig): AgentSetup {
-  const mode = MODES.find((one) => one === config.mode);
-  if (mode === undefined) {
-    throw new CommandFailure(`mode ${config.mode}: no plan can be made for it; use ${MODES.join(" or ")}`);
-  }
+/** @param anyMode a mode that no plan can be made for counts as iptables mode */
+export function setupOf(config: AgentConfig, anyMode = false): AgentSetup {
   const filter = filterSettings(config);
   if (!filter.ok) throw new CommandFailure(filter.errors.join("\n"));
-  return {
-    mode,
-    config,
-    filter: filter.options,
-    networks: networksSettings(config, filter.options),
-    memory: new Memory(),
-  };
+  const networks = networksSettings(config, filter.options);
+  return { mode: modeOf(config, anyMode), config, filter: filter.options, networks, memory: new Memory() };
 }
 
 /** The same agent in another mode: what the configuration does not set follows the mode. */

@@ -21,7 +21,13 @@ import { CommandFailure } from "../frame/errors.ts";
 import { type Agents, agentPods, agentsOf } from "../node/agent-pods.ts";
 import { type AgentSetup, inMode } from "./agent.ts";
 import { apiConnection, NO_CLUSTER, nodeNameOf, orFailure, Refused, ServerFailure } from "./cluster-access.ts";
-import { type Configured, configurationOf, sayConfiguration, type WantedProxy } from "./configuration.ts";
+import {
+  type ConfigurationOptions,
+  type Configured,
+  configurationOf,
+  sayConfiguration,
+  type WantedProxy,
+} from "./configuration.ts";
 import { didYouMean } from "./names.ts";
 import { allNodes, clusterNow, type ReadCluster, warnOfProblems } from "./source.ts";
 
@@ -29,7 +35,7 @@ const LOOPBACK = ["127.0.0.1", "::1"];
 
 export type ClusterValues = OptionValues<typeof clusterOptions>;
 
-export interface PlannedNodeOptions {
+export interface PlannedNodeOptions extends ConfigurationOptions {
   /** The proxy whose configuration counts. Default: that of the node in the cluster. */
   readonly proxy?: WantedProxy;
   /** The configuration, where nothing is to be asked for. */
@@ -44,10 +50,6 @@ export interface PlannedNodeOptions {
   readonly everywhere?: boolean;
   /** In the place of the mode that the options name. */
   readonly inMode?: Mode | undefined;
-  /** What is asked for is the same in every mode: also in one that no plan can be made for. */
-  readonly anyMode?: boolean;
-  /** Without a configuration the defaults will do. Default: only of manifests. */
-  readonly lenient?: boolean;
 }
 
 export interface PlannedSetup {

@@ -5,37 +5,30 @@ import { instanceDefaults } from "@fairlead/config";
 import type { AgentPages } from "@fairlead/inspect";
 import type { LearnedOnce, OwnershipRow } from "@fairlead/intake";
 import { CommandError, nodeLockProcess, type Runner } from "@fairlead/kernel";
-import { accessOf, type ClusterAccess } from "../cluster/access.ts";
 import { type Container, httpOver, LargeAnswer } from "../cluster/pods.ts";
 import { portOf } from "../frame/command.ts";
 import type { Context, HttpAnswer } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
-import { type Agents, agentPods, agentsOf, findAgentPod } from "./agent-pods.ts";
+import { type AgentAccess, type Agents, agentPods, agentsOf, findAgentPod } from "./agent-pods.ts";
 import { FULL_SYNC, PATIENCE_MS } from "./host.ts";
 
-interface AgentAddress {
-  /** The node whose agent is asked, through the API server; absent: this one. */
+/** How options name an agent: of the node `on`, through the API server, else of this host. */
+interface NamedAgent extends AgentAccess {
   readonly on?: string | undefined;
-  readonly cluster: ClusterAccess;
-  /** The agent's service proxy name; default: the node's first proxy. */
-  readonly instance?: string | undefined;
-  readonly port: number;
+  readonly "metrics-port": string | undefined;
+  readonly "service-proxy-name": string | undefined;
 }
 
 /** What a running agent says at a path of its local endpoint, such as `/ownership`. */
 export async function askAgent(
   path: string,
-  { on, cluster: access, instance, port }: AgentAddress,
+  options: NamedAgent,
   context: Pick<Context, "askHere" | "env" | "warn">,
 ): Promise<string> {
-  if (on === undefined) return okText(proxyHere(context), port, path);
-  const agents = agentsOf({ ...access, "service-proxy-name": instance }, context);
-  return okText(proxyIn(await findAgentPod(on, agents), agents), port, path);
-}
-
-/** The same of the agent in a pod. */
-function askAgentIn(pod: Container, path: string, port: number, agents: Agents): Promise<string> {
-  return okText(proxyIn(pod, agents), port, path);
+  const { metrics } = portsOf(options);
+  if (options.on === undefined) return okText(proxyHere(context), metrics, path);
+  const agents = agentsOf(options, context);
+  return okText(proxyIn(await findAgentPod(options.on, agents), agents), metrics, path);
 }
 
 export interface AgentPorts {
@@ -56,17 +49,6 @@ export function portsOf(options: {
     metrics: metrics === undefined ? metricsPort : portOf("metrics-port", metrics),
     health: health === undefined ? healthzPort : portOf("health-port", health),
   };
-}
-
-export function agentAddressOf(
-  options: ClusterAccess & {
-    readonly on?: string | undefined;
-    readonly "metrics-port": string | undefined;
-    readonly "service-proxy-name": string | undefined;
-  },
-): AgentAddress {
-  const { on, "service-proxy-name": instance } = options;
-  return { on, cluster: accessOf(options), instance, port: portsOf(options).metrics };
 }
 
 /**
@@ -141,10 +123,10 @@ export interface AgentOwnership {
 }
 
 export async function agentOwnership(
-  at: AgentAddress,
+  options: NamedAgent,
   context: Pick<Context, "askHere" | "env" | "warn">,
 ): Promise<AgentOwnership> {
-  return ownershipOf(await askAgent("/ownership", at, context));
+  return ownershipOf(await askAgent("/ownership", options, context));
 }
 
 /** What the agent of a node says; `problem`: it does not answer, or says something else. */
@@ -160,7 +142,7 @@ export async function allOwnership(agents: Agents, port: number): Promise<readon
     const pod = pods.get(node);
     if (pod === undefined) return { node, problem: "no agent runs there" };
     try {
-      return { node, ownership: ownershipOf(await askAgentIn(pod, "/ownership", port, agents)) };
+      return { node, ownership: ownershipOf(await okText(proxyIn(pod, agents), port, "/ownership")) };
     } catch (error) {
       return { node, problem: errorText(error) };
     }
