@@ -17,7 +17,7 @@ test.each<Mode>(["iptables", "nftables"])("%s mode: a comparison lets others hav
   const texts = mode === "iptables" ? await dryRun(plan, { mode, config }) : [];
   const pieces = texts.flatMap((text) => text.pieces);
   const nftables = toEnd(dryTables(plan, { mode, config }));
-  const held = { rules: toEnd(restored(pieces, "IPv4")), nftables, environment: { localAddresses: ["10.201.0.10"] } };
+  const held = { ruleSet: toEnd(restored(pieces, "IPv4")), nftables, environment: { localAddresses: ["10.201.0.10"] } };
   // Each look at the clock finds the slice used up.
   let now = 0;
   vi.spyOn(systemClock, "monotonic").mockImplementation(() => {

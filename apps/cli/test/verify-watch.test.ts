@@ -1,9 +1,8 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { ForwardingPlan } from "@fairlead/core";
-import { type DifferenceEvent, factsOf, ownRules } from "@fairlead/inspect";
+import { type DifferenceEvent, factsOf, ownRules, savedRules } from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import { FakeNodeAddresses } from "@fairlead/kernel/fake";
-import { LazySaveParser } from "@fairlead/netfilter";
 import { goldenPlannerOptions, goldenScenario, service, TestCluster } from "@fairlead/testkit";
 import { beforeEach, describe, expect, test } from "vitest";
 import { WatchedFamily } from "../src/commands/verify/watch/family.ts";
@@ -41,9 +40,7 @@ class SeenNode {
       this.failsOnce = undefined;
       if (failure !== undefined) throw failure;
       this.reads += 1;
-      const parser = new LazySaveParser({ family });
-      parser.push(this.text);
-      return { ruleSet: ownRules(parser.end()), environment };
+      return { ruleSet: ownRules(savedRules(this.text, family)), environment };
     },
   } satisfies SeenMode;
 
@@ -270,11 +267,7 @@ function kernelWith({ nat = "", tables = [], bound }: Held): KernelReader {
   const never = () => Promise.reject(new Error("this test does not use it"));
   return {
     addresses: new FakeNodeAddresses([]),
-    rules: async (family) => {
-      const parser = new LazySaveParser({ family });
-      if (family === "IPv4") parser.push(nat);
-      return parser.end();
-    },
+    rules: async (family) => savedRules(family === "IPv4" ? nat : "", family),
     rulesGeneration: never,
     generation: never,
     hasNftTable: async (_family, name) => tables.includes(name),

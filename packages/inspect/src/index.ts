@@ -101,6 +101,7 @@ export {
   type StateRoute,
 } from "./node-state.ts";
 export {
+  addressEnvironment,
   hostEnvironment,
   ipvsEnvironment,
   ipvsObjectsOf,
@@ -111,6 +112,7 @@ export {
   routeCIDR,
   routesOf,
   rulesOf,
+  savedRules,
   tablesOf,
   UnreadState,
 } from "./node-view.ts";

@@ -28,12 +28,13 @@ export function partOf<Part extends StatePart>(state: NodeState, part: Part): St
  */
 export function rulesOf(state: NodeState, family: IPFamily): SavedRules {
   const used = partOf(state, "rules").find((one) => one.inUse && one.family === family);
-  if (used?.save !== undefined) return parsed(used.save, family);
+  if (used?.save !== undefined) return savedRules(used.save, family);
   if (used?.notInstalled === true && state.tables !== undefined) return new Map();
   throw new UnreadState(used?.problem ?? `no rules of ${family} were read`);
 }
 
-function parsed(save: string, family: IPFamily): SavedRules {
+/** What `iptables-save` printed. @throws RuleParseError for what is no listing */
+export function savedRules(save: string, family: IPFamily): SavedRules {
   const parser = new LazySaveParser({ family });
   parser.push(save);
   return parser.end();
@@ -82,11 +83,16 @@ export function liveEnvironment(state: NodeState, family: IPFamily): Environment
  * @throws UnreadState without them
  */
 export function hostEnvironment(state: NodeState, family: IPFamily): Environment {
-  const own = partOf(state, "addresses").filter((one) => one.family === family);
+  const outInterface = routing(routesOf(state, family));
+  return { ...addressEnvironment(partOf(state, "addresses"), family), outInterface };
+}
+
+/** A host with these addresses. */
+export function addressEnvironment(addresses: Readonly<StateParts["addresses"]>, family: IPFamily): Environment {
+  const own = addresses.filter((one) => one.family === family);
   const inOrder = [...own.filter(({ scope }) => scope === "global"), ...own.filter(({ scope }) => scope !== "global")];
   return {
     localAddresses: inOrder.map(({ address }) => address),
-    outInterface: routing(routesOf(state, family)),
     redirectAddress: (name) => own.find((one) => one.interface === name)?.address,
   };
 }

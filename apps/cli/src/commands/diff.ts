@@ -11,12 +11,13 @@ import {
   isProxyChain,
   type KernelState,
   type Mode,
+  savedRules,
   type TrafficChange,
   type TrafficDifference,
   type TrafficOutcome,
   waysText,
 } from "@fairlead/inspect";
-import { compareRuleSets, LazySaveParser, RuleParseError, type RuleSetDifference } from "@fairlead/netfilter";
+import { compareRuleSets, RuleParseError, type RuleSetDifference } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { Environment } from "@fairlead/trace";
 import type { diffOptions } from "../facts/plans.ts";
@@ -183,9 +184,7 @@ function textSide(path: string, text: string, family: IPFamily, options: Options
   const host = hostOf(options, []);
   try {
     if (isPlanText(text)) return { planned: true, state: plannedState(text, family, host) };
-    const parser = new LazySaveParser({ family });
-    parser.push(text);
-    return { planned: false, state: { ruleSet: parser.end(), environment: host } };
+    return { planned: false, state: { ruleSet: savedRules(text, family), environment: host } };
   } catch (error) {
     if (!(error instanceof RuleParseError || error instanceof RangeError)) throw error;
     throw new CommandFailure(`${path}: ${error.message}`, { cause: error });

@@ -7,10 +7,11 @@ import {
   type NodeState,
   partOf,
   type StatePart,
+  savedRules,
   UnreadState,
 } from "@fairlead/inspect";
 import type { Runner } from "@fairlead/kernel";
-import { LazySaveParser, RuleParseError } from "@fairlead/netfilter";
+import { RuleParseError } from "@fairlead/netfilter";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
 import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
@@ -122,9 +123,7 @@ async function savedKernel(file: string, { readStandardInput }: Context): Promis
 /** What a listing says, with as much of its node as is known. */
 function savedState(saved: Buffer, family: IPFamily, localAddresses: readonly string[]): KernelState {
   const local = [...localAddresses, "127.0.0.1", "::1"].filter((address) => familyOf(address) === family);
-  const parser = new LazySaveParser({ family });
-  parser.push(saved.toString("utf8"));
-  return { ruleSet: parser.end(), environment: { localAddresses: local } };
+  return { ruleSet: savedRules(saved.toString("utf8"), family), environment: { localAddresses: local } };
 }
 
 /** By its comment or the first address in it; rules without any are IPv4's. */

@@ -19,12 +19,10 @@ import type { Environment } from "@fairlead/trace";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
 
-/** Rules with what else the text says of their host. */
-export interface ReadRules {
-  readonly rules: SavedRules;
+/** What a kernel holds, or a text says that it does; rules whose places in a text are known. */
+export interface HeldRules extends KernelState {
+  readonly ruleSet: SavedRules;
   readonly nftables: readonly NftTable[];
-  /** Sets, virtual servers and addresses of a plan for ipvs mode. */
-  readonly environment: Environment;
 }
 
 /**
@@ -36,7 +34,7 @@ export async function readRules(
   file: string,
   family: IPFamily,
   context: Pick<Context, "progress" | "readStandardInput">,
-): Promise<ReadRules> {
+): Promise<HeldRules> {
   const source = `--rules=${file}`;
   try {
     return await context.progress(`reading ${source}`, () => readText(rulesText(file, context), family));
@@ -87,14 +85,8 @@ export function familiesOfPlanText(text: string): readonly IPFamily[] {
   return ofTables.length > 0 ? ofTables : ["IPv4"];
 }
 
-/** What a kernel holds, with rules whose places in a text are known. */
-interface PlannedState extends KernelState {
-  readonly ruleSet: SavedRules;
-  readonly nftables: readonly NftTable[];
-}
-
 /** What programs make of an empty node. */
-export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, host: Environment): PlannedState {
+export function stateOfParts(parts: readonly ProgramText[], family: IPFamily, host: Environment): HeldRules {
   const ruleSet = toEnd(restored(payloadIn(parts), family));
   const nftables = tablesIn(textTo("nft", parts), family);
   return { ruleSet, nftables, environment: ipvsEnvironment(host, ipvsObjectsIn(parts)) };
@@ -115,7 +107,7 @@ export function ipvsObjectsIn(parts: readonly ProgramText[]): IpvsObjects {
 }
 
 /** As `stateOfParts`, of what `fairlead plan` prints; rules have the numbers of its lines. */
-export function plannedState(text: string, family: IPFamily, host: Environment): PlannedState {
+export function plannedState(text: string, family: IPFamily, host: Environment): HeldRules {
   return stateOfParts(partsOf(text), family, host);
 }
 
@@ -132,7 +124,7 @@ export function hasCounters(rules: RuleSet): boolean {
 }
 
 /** A listing is parsed as it comes; a plan is taken as a whole. */
-async function readText(pieces: AsyncIterable<string>, family: IPFamily): Promise<ReadRules> {
+async function readText(pieces: AsyncIterable<string>, family: IPFamily): Promise<HeldRules> {
   const parser = new LazySaveParser({ family });
   let plan: string | undefined;
   let begun = false;
@@ -145,14 +137,13 @@ async function readText(pieces: AsyncIterable<string>, family: IPFamily): Promis
     else plan += piece;
   }
   if (blank) throw new RangeError("is empty: run iptables-save, or nft list ruleset, as root");
-  return plan === undefined ? { rules: parser.end(), nftables: [], environment: {} } : planIn(plan, family);
+  return plan === undefined ? { ruleSet: parser.end(), nftables: [], environment: {} } : planIn(plan, family);
 }
 
-function planIn(text: string, family: IPFamily): ReadRules {
+function planIn(text: string, family: IPFamily): HeldRules {
   const own = familiesOfPlanText(text);
   if (!own.includes(family)) throw new RangeError(`rules of ${own.join(" and ")}, and the packet is ${family}`);
-  const { ruleSet, nftables, environment } = plannedState(text, family, {});
-  return { rules: ruleSet, nftables, environment };
+  return plannedState(text, family, {});
 }
 
 async function* rulesText(

@@ -1,16 +1,12 @@
 import { toEnd } from "@fairlead/base";
-import { LazySaveParser, type SavedRules } from "@fairlead/netfilter";
+import type { SavedRules } from "@fairlead/netfilter";
 import { goldenScenario } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
-import { byService, compareRules, renamedServices, restored, servicesIn } from "../../src/index.ts";
+import { byService, compareRules, renamedServices, restored, savedRules, servicesIn } from "../../src/index.ts";
 
 const { iptables } = goldenScenario("10-lb-source-ranges");
 
-function saved(text: string) {
-  const parser = new LazySaveParser();
-  parser.push(text);
-  return parser.end();
-}
+const saved = (text: string) => savedRules(text, "IPv4");
 
 const compared = (expected: SavedRules, actual: SavedRules) => toEnd(compareRules(expected, actual));
 

@@ -27,7 +27,7 @@ import { demandThisHost, plannedNode } from "../../inputs/planned.ts";
 import { allNodes } from "../../inputs/source.ts";
 import { interfaceAddresses, oneKernel, orFailure, runnerFor, stateOf } from "../../node/access.ts";
 import { collect } from "../../node/connections.ts";
-import { type ReadRules, readRules, stateOfParts } from "../../node/rules.ts";
+import { type HeldRules, readRules, stateOfParts } from "../../node/rules.ts";
 import { fromSysdump } from "../../sysdump/dump.ts";
 import {
   type Destination,
@@ -52,13 +52,13 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   const { family } = destination;
   const state = live ? await context.progress("reading the kernel", () => stateOf(options, context)) : undefined;
   if (state && given.sysdump === undefined && options.on === undefined) await demandNode(options, state, context);
-  const { rules, nftables, environment: host } = planned ?? (await rulesFor(options, state, family, context));
+  const { ruleSet, nftables, environment: host } = planned ?? (await rulesFor(options, state, family, context));
   const environment = withFacts(options, family, host, live);
   // An archive has routes, and no kernel that could be asked for a routing decision.
   const ask = live && given.sysdump === undefined && asksKernel(options) ? askRoutes(runner) : undefined;
   const asked = await arriving(readPacket(options, destination, environment), options, ask);
   const known = live ? await knownOf(runner, asked, options.sport !== undefined) : { packet: asked, connections: [] };
-  const tracer = createTracer({ iptables: rules, nftables });
+  const tracer = createTracer({ iptables: ruleSet, nftables });
   const exploration = await (ask === undefined
     ? tracer.explore(known.packet, environment)
     : context.progress("asking for routes", () => exploreAsking(tracer, known.packet, environment, ask)));
@@ -66,8 +66,8 @@ export async function run({ options: given }: CommandInput<typeof traceOptions>,
   const answer = { ...known, owner: destination.owner, exploration, routes } as const;
   await print(
     options.output,
-    answerData(answer, rules),
-    () => answerText(answer, rules, options.rules !== undefined, context.style),
+    answerData(answer, ruleSet),
+    () => answerText(answer, ruleSet, options.rules !== undefined, context.style),
     context,
   );
   return arrives(exploration) ? 0 : 1;
@@ -78,11 +78,11 @@ async function rulesFor(
   state: NodeState | undefined,
   family: IPFamily,
   context: Context,
-): Promise<ReadRules> {
+): Promise<HeldRules> {
   if (state === undefined) return readRules(file ?? "-", family, context);
   const environment = orFailure(() => liveEnvironment(state, family));
-  const rules = orFailure(() => rulesOf(state, family), "rules");
-  return { rules, nftables: tablesOf(state, family) ?? [], environment };
+  const ruleSet = orFailure(() => rulesOf(state, family), "rules");
+  return { ruleSet, nftables: tablesOf(state, family) ?? [], environment };
 }
 
 /** A node that is named is not taken for this host. */
@@ -116,7 +116,7 @@ function arrives({ outcomes, undecided }: Exploration): boolean {
 export interface TraceDestination {
   readonly destination: Destination;
   /** What an agent would write for the manifests; absent: the rules are a file's or a kernel's. */
-  readonly planned?: ReadRules;
+  readonly planned?: HeldRules;
   /** Where pods are, as the proxy has it; absent: it was not asked. */
   readonly clusterCIDRs?: readonly string[];
 }
@@ -186,15 +186,10 @@ async function plannedRules(
   { planner, mode, options }: PlannedNode,
   { config }: AgentSetup,
   { family }: Destination,
-): Promise<ReadRules> {
+): Promise<HeldRules> {
   const own = options.nodeIPs[family];
   const host = { localAddresses: own === undefined ? [] : [own] };
-  const { ruleSet, nftables, environment } = stateOfParts(
-    await dryRun(planner.plan(family), { mode, config }),
-    family,
-    host,
-  );
-  return { rules: ruleSet, nftables, environment };
+  return stateOfParts(await dryRun(planner.plan(family), { mode, config }), family, host);
 }
 
 export interface TrackedPacket {

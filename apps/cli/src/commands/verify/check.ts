@@ -25,17 +25,12 @@ import {
   servicesInTable,
   trafficFindings,
 } from "@fairlead/inspect";
-import type { SavedRules } from "@fairlead/netfilter";
 import type { NftTable } from "@fairlead/netfilter/nft";
-import type { Environment } from "@fairlead/trace";
 import type { AgentSetup } from "../../inputs/agent.ts";
-import { hasCounters, ipvsObjectsIn, payloadIn } from "../../node/rules.ts";
+import { type HeldRules, hasCounters, ipvsObjectsIn, payloadIn } from "../../node/rules.ts";
 
-export interface KernelContents {
-  readonly rules: SavedRules;
-  readonly nftables: readonly NftTable[];
-  /** Addresses and routes of the host, nothing of a mode. */
-  readonly environment: Environment;
+/** With the addresses and routes of the host as its environment, nothing of a mode. */
+export interface KernelContents extends HeldRules {
   /** The node lets packets in state INVALID through; absent: unknown. */
   readonly tcpBeLiberal?: boolean;
   /** What the mode programs alongside rules; absent: nothing. */
@@ -55,24 +50,23 @@ export async function check(
   const { tcpBeLiberal = config.conntrack.tcpBeLiberal } = held;
   const own = held.nftables.find(({ name }) => name === tableName(config.serviceProxyName));
   const fastPath = comparedFastPath(config, own, held.fastPathDevices);
-  const settings = { mode, config: fastPath.config, counters: hasCounters(held.rules), tcpBeLiberal };
+  const settings = { mode, config: fastPath.config, counters: hasCounters(held.ruleSet), tcpBeLiberal };
   const tables = await inSlices(dryTables(plan, settings));
   // A mode that has tables says nothing else.
   const texts = tables.length > 0 ? [] : await dryRun(plan, settings);
   const expected = await inSlices(restored(payloadIn(texts), family));
   const objects = ipvsObjectsIn(texts);
   const structure = [
-    ...(await inSlices(compareRules(expected, held.rules))),
+    ...(await inSlices(compareRules(expected, held.ruleSet))),
     ...(await inSlices(compareTables(tables, held.nftables))),
     ...fastPath.findings,
     ...(held.objects === undefined ? [] : compareIpvs(objects, held.objects, { serviceOf: servicesAt(plan) })),
   ];
   const found = {
-    ruleSet: held.rules,
-    nftables: held.nftables,
+    ...held,
     environment: held.objects === undefined ? held.environment : ipvsEnvironment(held.environment, held.objects),
   };
-  const hasOthers = hasForeignRules(expected, held.rules) || hasOtherTables(tables, held.nftables);
+  const hasOthers = hasForeignRules(expected, held.ruleSet) || hasOtherTables(tables, held.nftables);
   const { semantics } = factsOf(mode);
   const findings = await byMeaning(structure, plan, hasOthers, (groups) =>
     inSlices(trafficFindings(groups, plan.node, found, options.nodeIPs[family], semantics)),
@@ -161,7 +155,7 @@ async function present(
 ): Promise<ReadonlySet<string>> {
   const own = tables.flatMap((table) => tableNamed(held.nftables, table) ?? []);
   if (tables.length > 0) return new Set(own.flatMap((table) => [...servicesInTable(table)]));
-  return held.objects === undefined ? inSlices(servicesIn(held.rules)) : servedBy(plan, held.objects);
+  return held.objects === undefined ? inSlices(servicesIn(held.ruleSet)) : servedBy(plan, held.objects);
 }
 
 function tableNamed(tables: readonly NftTable[], { name }: NftTable): NftTable | undefined {

@@ -152,8 +152,8 @@ async function contentsOf(
 ): Promise<KernelContents | undefined> {
   try {
     if ("state" in held) return orFailure(() => liveContents(planned, config, family, held.state));
-    const { rules, nftables } = await readRules(held.rules, family, context);
-    return { rules, nftables, environment: { localAddresses: ownAddresses(planned, family) } };
+    const read = await readRules(held.rules, family, context);
+    return { ...read, environment: { localAddresses: ownAddresses(planned, family) } };
   } catch (error) {
     if (!(error instanceof CommandFailure) || planned.planner.plan(family).groups.size > 0) throw error;
     context.warn(`${family}: ${error.message}; no rules are expected`);
@@ -168,7 +168,7 @@ function liveContents(
   family: IPFamily,
   state: NodeState,
 ): KernelContents {
-  const rules = orFailure(() => rulesOf(state, family), "rules");
+  const ruleSet = orFailure(() => rulesOf(state, family), "rules");
   const nftables = tablesOf(state, family);
   if (nftables === undefined && factsOf(planned.mode).nftTables !== undefined) {
     throw new CommandFailure(
@@ -178,7 +178,7 @@ function liveContents(
   const chosen = fastPathDevices(config, state);
   const tcpBeLiberal = isTcpLiberal(state);
   return {
-    rules,
+    ruleSet,
     nftables: nftables ?? [],
     environment: hostEnvironment(state, family),
     ...(chosen && { fastPathDevices: new Set(chosen.devices.keys()) }),

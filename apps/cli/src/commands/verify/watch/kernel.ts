@@ -1,10 +1,18 @@
 // How a node's kernel is read: in which mode a proxy programmed it, and what it holds of one family.
 import { IP_FAMILIES } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { type KernelState, type Mode, ownRules, type View, viewOf } from "@fairlead/inspect";
+import {
+  addressEnvironment,
+  ipvsEnvironment,
+  type KernelState,
+  type Mode,
+  ownRules,
+  type View,
+  viewOf,
+} from "@fairlead/inspect";
 import type { KernelReader } from "@fairlead/kernel";
 import type { SavedRules } from "@fairlead/netfilter";
-import { type Environment, packetSet } from "@fairlead/trace";
+import type { Environment } from "@fairlead/trace";
 
 /** A mode in which the other proxy may run, and how it is seen in the kernel. */
 export interface SeenMode {
@@ -44,16 +52,10 @@ const ipvs: SeenMode = {
       kernel.sets(setsAskedIn(rules)),
       kernel.addressesOf(DEVICE),
     ]);
-    const environment = {
-      ...host,
-      localAddresses: [...(host.localAddresses ?? []), ...(addresses ?? [])],
-      sets: new Map(sets.map(({ name, type, members }) => [name, packetSet(type, members)])),
-      ipvs: {
-        servers: servers.filter((server) => server.family === family),
-        conntrack: (await kernel.setting("net/ipv4/vs/conntrack")) === "1",
-        expireQuiescentTemplate: (await kernel.setting("net/ipv4/vs/expire_quiescent_template")) === "1",
-      },
-    };
+    const conntrack = (await kernel.setting("net/ipv4/vs/conntrack")) === "1";
+    const expireQuiescentTemplate = (await kernel.setting("net/ipv4/vs/expire_quiescent_template")) === "1";
+    const settings = { conntrack, expireQuiescentTemplate };
+    const environment = ipvsEnvironment(host, { servers, sets, addresses }, settings);
     return { ruleSet: ownRules(rules), environment };
   },
 };
@@ -142,14 +144,7 @@ interface SeenHost {
 
 /** This node as a packet meets it, without what a proxy made of it. */
 async function hostOf({ addresses }: Pick<KernelReader, "addresses">, family: IPFamily): Promise<SeenHost> {
-  const own = (await addresses.list()).filter((one) => one.family === family);
-  const inOrder = [...own.filter(({ scope }) => scope === "global"), ...own.filter(({ scope }) => scope !== "global")];
-  const [first] = inOrder;
-  return {
-    environment: {
-      localAddresses: inOrder.map(({ address }) => address),
-      redirectAddress: (name) => own.find((one) => one.interface === name)?.address,
-    },
-    nodeAddress: first?.scope === "global" ? first.address : undefined,
-  };
+  const all = await addresses.list();
+  const first = all.find((one) => one.family === family && one.scope === "global");
+  return { environment: addressEnvironment(all, family), nodeAddress: first?.address };
 }

@@ -1,6 +1,5 @@
 import { familyOf, type IPFamily, toEnd } from "@fairlead/base";
 import type { ForwardingPlan, ModeSemantics, PlannerOptions } from "@fairlead/core";
-import { LazySaveParser } from "@fairlead/netfilter";
 import { NFT_FAMILY, readTables } from "@fairlead/netfilter/nft";
 import {
   type GoldenScenario,
@@ -9,9 +8,16 @@ import {
   readIpvsText,
   TestCluster,
 } from "@fairlead/testkit";
-import { packetSet } from "@fairlead/trace";
 import type { KernelState } from "../../../../src/index.ts";
-import { type Difference, factsOf, groupDifferences, ownRules, straysIn } from "../../../../src/index.ts";
+import {
+  type Difference,
+  factsOf,
+  groupDifferences,
+  ipvsEnvironment,
+  ownRules,
+  savedRules,
+  straysIn,
+} from "../../../../src/index.ts";
 import { checkedView } from "./checked-view.ts";
 
 interface RecordedMode {
@@ -96,22 +102,10 @@ export function differencesIn({ mode, family, plan, nodeAddress, text }: Recorde
 
 function ipvsState(text: string, family: IPFamily, own: string): KernelState {
   const { rules, servers, sets, addresses } = readIpvsText(text);
-  return {
-    ruleSet: rulesIn(rules[family] ?? "", family),
-    environment: {
-      localAddresses: [own, ...addresses],
-      sets: new Map(sets.map(({ name, type, members }) => [name, packetSet(type, members)])),
-      ipvs: {
-        servers: servers.filter((server) => server.family === family),
-        conntrack: true,
-        expireQuiescentTemplate: true,
-      },
-    },
-  };
+  const environment = ipvsEnvironment({ localAddresses: [own] }, { servers, sets, addresses: new Set(addresses) });
+  return { ruleSet: rulesIn(rules[family] ?? "", family), environment };
 }
 
 function rulesIn(text: string, family: IPFamily) {
-  const parser = new LazySaveParser({ family });
-  parser.push(text);
-  return ownRules(parser.end());
+  return ownRules(savedRules(text, family));
 }
