@@ -23,7 +23,14 @@ import {
   subscriptions,
   withOtherNodes,
 } from "@fairlead/intake";
-import type { ObjectKey, ObjectSource, OtherSubscription, Subscription } from "@fairlead/watch";
+import type {
+  ObjectKey,
+  ObjectSource,
+  OtherResource,
+  OtherState,
+  OtherSubscription,
+  Subscription,
+} from "@fairlead/watch";
 
 export interface Cluster {
   readonly state: ClusterState;
@@ -195,4 +202,50 @@ function serviceOf(key: ObjectKey, raw: unknown): ServiceKey | undefined {
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
+}
+
+export interface ReadObjects {
+  /** `synced`: all are there, or the resource is not. Undefined: nothing is known. */
+  readonly state: "synced" | "forbidden" | "unreachable" | undefined;
+  /** Straight from JSON. */
+  readonly objects: readonly unknown[];
+}
+
+type Known = { state: ReadObjects["state"]; readonly objects: unknown[] };
+
+/**
+ * Reads resources that there may be or not, until each of them is known, and no longer.
+ *
+ * @param signal gives it up
+ * @param patient one that cannot be reached is waited for
+ */
+export async function readObjects(
+  source: ObjectSource,
+  resources: readonly OtherResource[],
+  signal: AbortSignal,
+  { patient = false } = {},
+): Promise<ReadonlyMap<OtherResource, ReadObjects>> {
+  const done = new AbortController();
+  const known = new Map(
+    resources.map((resource): [OtherResource, Known] => [resource, { objects: [], state: undefined }]),
+  );
+  const others = Array.from(known, ([resource, read]): OtherSubscription => {
+    const settle = (state: OtherState | "synced") => {
+      // Both are synced, too: a list behind its objects, one that is absent with none.
+      if (state === "listed" || state === "absent" || (state === "unreachable" && patient)) return;
+      if (read.state !== "synced") read.state = state;
+      if ([...known.values()].every((one) => one.state !== undefined)) done.abort();
+    };
+    return {
+      resource,
+      decode: (raw) => raw,
+      onChange(change) {
+        if (change.type === "upsert") read.objects.push(change.object);
+        if (change.type === "synced") settle("synced");
+      },
+      onState: settle,
+    };
+  });
+  await source.run({ others }, AbortSignal.any([signal, done.signal]));
+  return known;
 }

@@ -1,5 +1,5 @@
 export { instanceOfTable } from "@fairlead/backend-nftables";
-export { type Cluster, type ReadOptions, readCluster } from "./cluster.ts";
+export { type Cluster, type ReadObjects, type ReadOptions, readCluster, readObjects } from "./cluster.ts";
 export { type Agreement, agreementOf, type PacketFinding, trafficFindings } from "./compare/agreement.ts";
 export {
   type DifferenceEvent,

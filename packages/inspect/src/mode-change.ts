@@ -300,13 +300,14 @@ function treatmentFindings({ before, after }: ModeChange): readonly ModeFinding[
   const changes = IP_FAMILIES.flatMap((family) => changesIn(family, before, after));
   const kinds = Map.groupBy(changes, (change) => `${SENDERS[change.from]}: ${change.before} → ${change.after}`);
   if (kinds.size === 0) return [{ topic: "services", state: "fits", found: "every client reaches the same endpoints" }];
-  return [...kinds].map(([kind, [first, ...others]]) => {
-    const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return [...kinds].map(([kind, alike]) => {
+    const more = alike.length === 1 ? "" : ` and ${alike.length - 1} more`;
+    const found = `${kind}, at ${alike[0]?.frontend}${more}`;
     return {
       topic: "services",
       state: "differs",
-      found: `${kind}, at ${first?.frontend}${more}`,
-      services: sortedServices([first, ...others].flatMap((one) => (one === undefined ? [] : [one.service]))),
+      found,
+      services: sortedServices(alike.map(({ service }) => service)),
     };
   });
 }

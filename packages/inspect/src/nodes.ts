@@ -3,6 +3,7 @@
 import { fieldsOf, parseJSON } from "@fairlead/base";
 import { decodeNode, decodeService, type NodeState, type Ownership } from "@fairlead/core";
 import type { ObjectSource, OtherResource } from "@fairlead/watch";
+import { readObjects } from "./cluster.ts";
 
 /** What an agent's pages say; absent: it has no such page, or did not give it. */
 export interface AgentPages {
@@ -50,31 +51,10 @@ const FORBIDDEN =
 
 /** All Nodes of a source, by their names in their order. */
 export async function readNodes(source: ObjectSource, signal: AbortSignal): Promise<ReadonlyMap<string, NodeState>> {
-  const nodes: NodeState[] = [];
-  const done = new AbortController();
-  let forbidden = false;
-  let synced = false;
-  const subscription = {
-    resource: NODES,
-    decode: (raw: unknown) => {
-      const { object } = decodeNode(raw);
-      if (object !== undefined) nodes.push(object);
-      return object;
-    },
-    onChange: ({ type }: { readonly type: string }) => {
-      if (type !== "synced") return;
-      synced = true;
-      done.abort();
-    },
-    onState: (state: string) => {
-      if (state !== "forbidden") return;
-      forbidden = true;
-      done.abort();
-    },
-  };
-  await source.run({ others: [subscription] }, AbortSignal.any([signal, done.signal]));
-  if (forbidden) throw new Error(FORBIDDEN);
-  if (!synced) throw new Error("given up before all nodes were read");
+  const read = (await readObjects(source, [NODES], signal, { patient: true })).get(NODES);
+  if (read?.state === "forbidden") throw new Error(FORBIDDEN);
+  if (read?.state !== "synced") throw new Error("given up before all nodes were read");
+  const nodes = read.objects.flatMap((raw) => decodeNode(raw).object ?? []);
   return new Map(nodes.map((node) => [node.name, node] as const).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -96,27 +76,11 @@ export async function whyIgnored(
   serviceProxyName: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const done = new AbortController();
-  let why: string | undefined;
-  const subscription = {
-    resource: {
-      ...{ group: "", version: "v1", plural: "services", kind: "Service", namespaced: true },
-      only: { namespace, name },
-    },
-    decode: (raw: unknown) => {
-      const decoded = decodeService(raw, undefined, { serviceProxyName });
-      why = decoded.ignored;
-      return decoded;
-    },
-    onChange: ({ type }: { readonly type: string }) => {
-      if (type === "synced") done.abort();
-    },
-    onState: (state: string) => {
-      if (state === "forbidden") done.abort();
-    },
-  };
-  await source.run({ others: [subscription] }, AbortSignal.any([signal, done.signal]));
-  return why;
+  const services = { group: "", version: "v1", plural: "services", kind: "Service", namespaced: true };
+  const only = { ...services, only: { namespace, name } };
+  const read = await readObjects(source, [only], signal, { patient: true });
+  const [raw] = read.get(only)?.objects ?? [];
+  return raw === undefined ? undefined : decodeService(raw, undefined, { serviceProxyName }).ignored;
 }
 
 /** How many services each owner has on a node, by family and service. */

@@ -1,4 +1,5 @@
 import { fieldsOf, itemsOf, stringOf, valueAt } from "@fairlead/base";
+import type { OtherResource } from "@fairlead/watch";
 
 export interface Resource {
   /** `v1`, `apps/v1` */
@@ -44,6 +45,12 @@ export const PODS: Resource = { apiVersion: "v1", plural: "pods" };
 export const DAEMON_SETS: Resource = { apiVersion: "apps/v1", plural: "daemonsets" };
 export const CONFIG_MAPS: Resource = { apiVersion: "v1", plural: "configmaps" };
 export const SERVICES: Resource = { apiVersion: "v1", plural: "services" };
+
+/** A resource as a source of objects follows it. */
+export function otherResource(apiVersion: string, plural: string, kind: string, namespaced = false): OtherResource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return { group, version, plural, kind, namespaced };
+}
 
 export function inNamespace(resource: Resource, namespace: string): Resource {
   return { ...resource, namespace };

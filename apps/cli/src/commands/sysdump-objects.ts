@@ -10,6 +10,7 @@ import {
   type OtherState,
 } from "@fairlead/watch";
 import { type Forbidden, forbiddenIn, mayNot } from "../cluster/api-error.ts";
+import { otherResource } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import type { AgentSetup } from "../inputs/agent.ts";
 import { apiConnection, nodeNameOf } from "../inputs/cluster-access.ts";
@@ -65,34 +66,14 @@ interface Wanted {
 }
 
 function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource[]): readonly Wanted[] {
-  const core = (plural: string, kind: string, namespaced: boolean): OtherResource => {
-    return { group: "", version: "v1", plural, kind, namespaced };
-  };
-  const nodes = core("nodes", "Node", false);
-  const others = [nodes, ...resources.filter(({ group, plural }) => group !== "" || plural !== "nodes")];
+  const others = resources.filter(({ group, plural }) => group !== "" || plural !== "nodes");
   return [
-    { resource: core("services", "Service", true), keep: serviceKeep(ruleAnnotations(config)) },
-    {
-      resource: {
-        group: "discovery.k8s.io",
-        version: "v1",
-        plural: "endpointslices",
-        kind: "EndpointSlice",
-        namespaced: true,
-      },
-      keep: ENDPOINT_SLICE,
-    },
-    {
-      resource: {
-        group: "networking.k8s.io",
-        version: "v1",
-        plural: "servicecidrs",
-        kind: "ServiceCIDR",
-        namespaced: false,
-      },
-      keep: SERVICE_CIDR,
-    },
-    ...others.map((resource) => ({ resource, keep: networkKeep(resource, config.multiCNI) })),
+    { resource: otherResource("v1", "services", "Service", true), keep: serviceKeep(ruleAnnotations(config)) },
+    { resource: otherResource("discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true), keep: ENDPOINT_SLICE },
+    { resource: otherResource("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR"), keep: SERVICE_CIDR },
+    ...[otherResource("v1", "nodes", "Node"), ...others].map((resource) => {
+      return { resource, keep: networkKeep(resource, config.multiCNI) };
+    }),
   ];
 }
 

@@ -6,6 +6,7 @@ import type { AgentConfig } from "@fairlead/config";
 import { createManifestsSnapshot, type OtherSubscription } from "@fairlead/watch";
 import { hasCluster } from "../cluster/access.ts";
 import { ApiError } from "../cluster/api-error.ts";
+import { otherResource } from "../cluster/resources.ts";
 import type { clusterOptions } from "../facts/options.ts";
 import type { OptionValues } from "../frame/command.ts";
 import type { Context } from "../frame/context.ts";
@@ -188,7 +189,6 @@ function at(root: unknown, path: string): unknown {
 }
 
 const KIND = "KubeProxyConfiguration";
-const CONFIG_MAPS = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true } as const;
 
 /** The configuration in the ConfigMap that manifests have. */
 async function configInFiles(
@@ -197,7 +197,7 @@ async function configInFiles(
 ): Promise<ProxyConfig> {
   const found: ProxyConfig[] = [];
   const configMaps: OtherSubscription = {
-    resource: CONFIG_MAPS,
+    resource: otherResource("v1", "configmaps", "ConfigMap", true),
     decode: (raw) => {
       found.push(...configsIn(raw));
       return undefined;

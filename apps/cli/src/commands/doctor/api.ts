@@ -10,18 +10,10 @@ import {
   stringOf,
   valueAt,
 } from "@fairlead/base";
-import type { ApiFacts, CalicoBPF } from "@fairlead/inspect";
-import {
-  type Access,
-  createApiSource,
-  isAllowed,
-  type ObjectSource,
-  type OtherResource,
-  type OtherState,
-  type OtherSubscription,
-} from "@fairlead/watch";
+import { type ApiFacts, type CalicoBPF, type ReadObjects, readObjects } from "@fairlead/inspect";
+import { type Access, createApiSource, isAllowed, type ObjectSource, type OtherResource } from "@fairlead/watch";
 import { type ClusterAccess, hasCluster } from "../../cluster/access.ts";
-import { nameOf } from "../../cluster/resources.ts";
+import { nameOf, otherResource } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
 import { apiConnection } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
@@ -70,42 +62,16 @@ function accessText({ verb, group, resource }: Access): string {
 type Answers = Pick<Extract<ApiFacts, { kind: "answers" }>, "calico" | "cilium" | "gateways" | "subnets">;
 
 /** Calico serves its settings under either group, as it is installed. */
-const FELIX: readonly OtherResource[] = ["crd.projectcalico.org/v1", "projectcalico.org/v3"].map((text) => {
-  const [group = "", version = ""] = text.split("/");
-  return { group, version, plural: "felixconfigurations", kind: "FelixConfiguration", namespaced: false };
-});
-
+const FELIX = ["crd.projectcalico.org/v1", "projectcalico.org/v3"].map((apiVersion) =>
+  otherResource(apiVersion, "felixconfigurations", "FelixConfiguration"),
+);
 const CILIUM_CONFIG: OtherResource = {
-  group: "",
-  version: "v1",
-  plural: "configmaps",
-  kind: "ConfigMap",
-  namespaced: true,
+  ...otherResource("v1", "configmaps", "ConfigMap", true),
   only: { namespace: "kube-system", name: "cilium-config" },
 };
-
-const SUBNETS: OtherResource = {
-  group: "kubeovn.io",
-  version: "v1",
-  plural: "subnets",
-  kind: "Subnet",
-  namespaced: false,
-};
-
-const [GATEWAY_CLASSES, GATEWAYS] = (
-  [
-    ["gatewayclasses", "GatewayClass"],
-    ["gateways", "Gateway"],
-  ] as const
-).map(
-  ([plural, kind]): OtherResource => ({
-    group: GATEWAY_GROUP,
-    version: "v1",
-    plural,
-    kind,
-    namespaced: kind === "Gateway",
-  }),
-) as [OtherResource, OtherResource];
+const SUBNETS = otherResource("kubeovn.io/v1", "subnets", "Subnet");
+const GATEWAY_CLASSES = otherResource(`${GATEWAY_GROUP}/v1`, "gatewayclasses", "GatewayClass");
+const GATEWAYS = otherResource(`${GATEWAY_GROUP}/v1`, "gateways", "Gateway", true);
 
 /**
  * What the objects of other networks say of serving services.
@@ -114,7 +80,7 @@ const [GATEWAY_CLASSES, GATEWAYS] = (
  */
 async function otherNetworks(source: ObjectSource, signal: AbortSignal): Promise<Answers> {
   const resources = [...FELIX, CILIUM_CONFIG, SUBNETS, GATEWAY_CLASSES, GATEWAYS];
-  const known = await readOnce(source, resources, signal);
+  const known = await readObjects(source, resources, signal);
   const felix = FELIX.map((resource) => known.get(resource));
   const objects = felix.flatMap((one) => one?.objects ?? []);
   const calico = objects.find((raw) => nameOf(raw) === "default");
@@ -155,13 +121,10 @@ function ownGateways(classes: readonly unknown[], gateways: readonly unknown[]):
   });
 }
 
-interface Read {
-  readonly state: OtherState | undefined;
-  readonly objects: readonly unknown[];
-}
-
-function unsaid(read: readonly (Read | undefined)[]): { readonly kind: "absent" } | { readonly kind: "forbidden" } {
-  const whole = read.every((one) => one?.state === "listed" || one?.state === "absent");
+function unsaid(
+  read: readonly (ReadObjects | undefined)[],
+): { readonly kind: "absent" } | { readonly kind: "forbidden" } {
+  const whole = read.every((one) => one?.state === "synced");
   return { kind: whole ? "absent" : "forbidden" };
 }
 
@@ -172,31 +135,4 @@ function calicoBPF(raw: unknown): CalicoBPF {
     enabled: spec["bpfEnabled"] === true,
     cleansUp: spec["bpfKubeProxyIptablesCleanupEnabled"] !== false,
   };
-}
-
-/** Reads resources that there may be or not, until each of them is known, and no longer. */
-async function readOnce(
-  source: ObjectSource,
-  resources: readonly OtherResource[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<OtherResource, Read>> {
-  const known = new Map<OtherResource, { state: OtherState | undefined; objects: unknown[] }>();
-  const done = new AbortController();
-  const others = resources.map((resource): OtherSubscription => {
-    const read: { state: OtherState | undefined; objects: unknown[] } = { state: undefined, objects: [] };
-    known.set(resource, read);
-    return {
-      resource,
-      decode: (raw) => raw,
-      onChange(change) {
-        if (change.type === "upsert") read.objects.push(change.object);
-      },
-      onState(state) {
-        read.state = state;
-        if ([...known.values()].every((one) => one.state !== undefined)) done.abort();
-      },
-    };
-  });
-  await source.run({ others }, AbortSignal.any([signal, done.signal]));
-  return known;
 }
