@@ -23,8 +23,8 @@ export async function run({ options }: CommandInput<typeof flowsOptions>, contex
   const attribution = await openAttribution(options, context);
   if (options.follow) return follow(attribution, { limit, seconds }, options, context);
   const flows = await context.progress("reading connections", async () => inOrder(await listed(attribution, limit)));
-  const text = (wide: boolean) => () => flowsText(flows, wide, context.style);
-  await printList(options.output, flows, { wide: text(true), table: text(false), names: serviceNames(flows) }, context);
+  const text = (wide: boolean) => flowsText(flows, wide, context.style);
+  await printList(options.output, flows, { text, names: serviceNames(flows) }, context);
   return flows.some(hangs) ? 1 : 0;
 }
 
@@ -81,13 +81,8 @@ export async function top({ options }: CommandInput<typeof connectionOptions>, c
   const attribution = await openAttribution(options, context);
   const flows = await context.progress("reading connections", () => listed(attribution));
   const traffic = trafficByService(flows);
-  const text = (wide: boolean) => () => trafficText(traffic, wide, context.style);
-  await printList(
-    options.output,
-    traffic,
-    { wide: text(true), table: text(false), names: serviceNames(traffic) },
-    context,
-  );
+  const text = (wide: boolean) => trafficText(traffic, wide, context.style);
+  await printList(options.output, traffic, { text, names: serviceNames(traffic) }, context);
   return traffic.some(({ gone }) => gone > 0) ? 1 : 0;
 }
 

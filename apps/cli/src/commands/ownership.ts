@@ -81,10 +81,10 @@ async function report({ output, namespace }: Options, all: Report, context: Cont
   if (found.services.length === 0) {
     context.warn(`No services found${namespace === undefined ? "" : ` in ${namespace} namespace`}.`);
   }
-  const text = (wide: boolean) => () =>
+  const text = (wide: boolean) =>
     `${ownershipText(found.services, found.suggestedCIDRs, context.style, wide)}${callsText(found.unansweredCalls)}`;
   const names = [...new Set(found.services.map(({ service }) => service))];
-  await printList(output, found, { wide: text(true), table: text(false), names }, context);
+  await printList(output, found, { text, names }, context);
 }
 
 async function watch(options: Options, context: Context): Promise<void> {

@@ -33,10 +33,10 @@ export async function run({ options }: CommandInput<typeof statusOptions>, conte
   if (live && (on !== undefined || verify)) throw new UsageError("--live: leave out --on and --verify");
   if (options.watch) return watch(options, context);
   const rows = await rowsNow(options, context);
-  const forPeople = (wide: boolean) => () =>
+  const text = (wide: boolean) =>
     `${statusText(rows, { wide, now: Date.now() }, context.style)}${verdictOf(rows, verify, context)}`;
   const names = rows.map(({ node }) => node);
-  await printList(output, rows, { wide: forPeople(true), table: forPeople(false), names }, context);
+  await printList(output, rows, { text, names }, context);
   return rows.every(isWell) ? 0 : 1;
 }
 

@@ -30,8 +30,7 @@ export const listOption: OptionSpec<ListFormat> = {
 
 /** What of an answer that is a list is printed for people. */
 interface ListTexts {
-  readonly wide: () => string;
-  readonly table: () => string;
+  readonly text: (wide: boolean) => string;
   readonly names: readonly string[];
 }
 
@@ -43,12 +42,13 @@ interface ListTexts {
 export async function printList(
   format: ListFormat,
   data: unknown,
-  { wide, table, names }: ListTexts,
+  { text, names }: ListTexts,
   context: Pick<Context, "out">,
 ): Promise<void> {
   if (format === "name") context.out(names.map((one) => `${one}\n`).join(""));
-  else if (format === "wide") context.out(wide());
-  else if (format === "table" || format === "json" || format === "yaml") await print(format, data, table, context);
+  else if (format === "wide") context.out(text(true));
+  else if (format === "table" || format === "json" || format === "yaml")
+    await print(format, data, () => text(false), context);
   else context.out(jsonPathText(format.slice(JSON_PATH.length), data));
 }
 
