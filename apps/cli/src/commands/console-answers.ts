@@ -89,22 +89,11 @@ async function traced(
   const packet = { from: [from], to: [to], ...(clusterCIDRs.length > 0 && { "cluster-cidr": clusterCIDRs }) };
   const cidrs = clusterCIDRs.length === 0 ? "" : ` --cluster-cidr ${clusterCIDRs.join(",")}`;
   const command = `fairlead trace --from ${from} --to ${to}${cidrs}`;
-  const { live, sysdump } = options;
-  if (sysdump !== undefined) {
-    const where = { sysdump: [sysdump], on: [node] };
-    const trace = await saidBy<TraceAnswer["trace"]>(TRACE, [], { ...packet, ...where }, context);
-    const source = `archive of ${node}`;
-    return { at: Date.now(), source, command: `${command} --sysdump ${sysdump} --on ${node}`, trace };
-  }
-  if (live || options.file.length === 0) {
-    const where = live ? { live: [""] } : { on: [node], ...accessTexts(options) };
-    const trace = await saidBy<TraceAnswer["trace"]>(TRACE, [], { ...packet, ...where }, context);
-    return {
-      at: Date.now(),
-      source: `kernel of ${node}`,
-      command: `${command} ${live ? "--live" : `--on ${node}`}`,
-      trace,
-    };
+  const said = (texts: Texts, around: Context) => saidBy<TraceAnswer["trace"]>(TRACE, [], texts, around);
+  const [where, source, flags] = rulesOf(node, options) ?? [];
+  if (where !== undefined) {
+    const trace = await said({ ...packet, ...where }, context);
+    return { at: Date.now(), source: `${source} of ${node}`, command: `${command} ${flags}`, trace };
   }
   const { text, addresses, socket } = await cluster.withPlan(node, async (planned) => {
     const socket = addressedTo(planned, to);
@@ -113,14 +102,18 @@ async function traced(
   });
   const readStandardInput = async () => Buffer.from(text);
   const own = { rules: ["-"], ...(addresses.length > 0 && { "node-address": addresses }) };
-  const trace = await saidBy<TraceAnswer["trace"]>(
-    TRACE,
-    [],
-    { ...packet, to: [socket], ...own },
-    { ...context, readStandardInput },
-  );
+  const trace = await said({ ...packet, to: [socket], ...own }, { ...context, readStandardInput });
   const at = cluster.changedAt;
   return { at, source: `plan of ${node}`, command: `fairlead plan … | ${command} --rules -`, trace };
+}
+
+/** What has rules, and the flags that name it; undefined: manifests, of which a plan has. */
+function rulesOf(node: string, options: Values): readonly [where: Texts, source: string, flags: string] | undefined {
+  const { live, sysdump, file } = options;
+  if (sysdump !== undefined)
+    return [{ sysdump: [sysdump], on: [node] }, "archive", `--sysdump ${sysdump} --on ${node}`];
+  if (live) return [{ live: [""] }, "kernel", "--live"];
+  return file.length > 0 ? undefined : [{ on: [node], ...accessTexts(options) }, "kernel", `--on ${node}`];
 }
 
 async function planText(
@@ -314,18 +307,15 @@ function addressedTo(planned: PlannedNode, to: string): string {
   throw new RequestError(400, `--to=${to}: there is no such service with a ClusterIP`);
 }
 
+type Texts = Readonly<Record<string, readonly string[] | undefined>>;
+
 /**
  * What a command prints with `-o json`: the page says nothing that the command does not.
  *
  * @param options by long name; undefined: not given
  * @throws RequestError with the command's own words
  */
-async function saidBy<T>(
-  command: Command,
-  args: readonly string[],
-  options: Readonly<Record<string, readonly string[] | undefined>>,
-  context: Context,
-): Promise<T> {
+async function saidBy<T>(command: Command, args: readonly string[], options: Texts, context: Context): Promise<T> {
   let printed = "";
   const out = (text: string) => {
     printed += text;

@@ -32,7 +32,6 @@ import type { CommandInput, ExitCode, OptionValues } from "../../frame/command.t
 import type { Context } from "../../frame/context.ts";
 import { UsageError } from "../../frame/errors.ts";
 import { print } from "../../frame/output.ts";
-import type { Style } from "../../frame/terminal.ts";
 import { findingsText, firstOf } from "../../frame/text.ts";
 import { type AgentSetup, agentSetup, demandReadable, inMode, setupOf } from "../../inputs/agent.ts";
 import { nodeNameOf } from "../../inputs/cluster-access.ts";
@@ -48,8 +47,6 @@ interface NodeReport {
   readonly node: string;
   readonly findings: readonly ModeFinding[];
 }
-
-/** `fairlead migrate --to-mode`: what another mode would treat differently, before anything changes. */
 
 /** What a change of the mode means: for all nodes of the cluster, or for the one whose kernel is looked at. */
 export interface ModeAnswer {
@@ -78,10 +75,11 @@ export async function modeAnswer(
   demandReadable(before.mode);
   const kernel = await openKernel(given(options), context);
   const only = options.on ?? (kernel === undefined ? options.node : nodeNameOf(options));
-  const proxies = read && (await seenNodes(read.nodes, agentsOf(options, context), portOf(before), context));
+  const proxies =
+    read && (await seenNodes(read.nodes, agentsOf(options, context), before.config.metricsBindAddress.port, context));
   const seen = new Map<string, SeenNode>(proxies);
   const here = nodeNameOf(options);
-  if (options.live) seen.set(here, { ...seen.get(here), ...thisHost(kernel?.addresses ?? []) });
+  if (options.live) seen.set(here, { ...seen.get(here), kernel: release(), addresses: kernel?.addresses ?? [] });
   const addresses = options["node-address"].length > 0 ? options["node-address"] : undefined;
   const asked = only === undefined ? undefined : [only.toLowerCase()];
   // What is only asked before a change is whether a kernel is in its way.
@@ -92,9 +90,7 @@ export async function modeAnswer(
 
 /** From manifests only. */
 export async function reportMode(to: Mode, options: Values, context: Context): Promise<ExitCode> {
-  const answer = await modeAnswer(to, options, undefined, context);
-  await print(options.output, dataOf(answer), () => answerText(answer, context), context);
-  return exitCodeOf(answer);
+  return reported(await modeAnswer(to, options, undefined, context), options, context);
 }
 
 /** Of a cluster that Fairlead serves, or whose kube-proxy no migration could replace: by what the proxies say. */
@@ -104,13 +100,26 @@ export async function reportServed(to: Mode, options: Values, cluster: Cluster, 
   const configured = await configurationOf(given(options), wanted, context);
   sayConfiguration(configured, context);
   const read = { config: configured.setup.config, nodes: await cluster.list(NODES) };
-  const answer = await modeAnswer(to, options, read, context);
-  await print(options.output, dataOf(answer), () => answerText(answer, context), context);
+  return reported(await modeAnswer(to, options, read, context), options, context);
+}
+
+async function reported(answer: ModeAnswer, { output }: Values, context: Context): Promise<ExitCode> {
+  await print(output, dataOf(answer), () => answerText(answer, context), context);
   return exitCodeOf(answer);
 }
 
+/** For people: nodes with the same findings together. */
 export function answerText({ from, to, reports }: ModeAnswer, { style }: Context): string {
-  return reportText(from, to, reports, style);
+  const head = `${style.bold(`From ${from} to ${to} mode`)}: ${summaryText(reports)}\n`;
+  const groups = Map.groupBy(reports, ({ findings }) => JSON.stringify(findings));
+  const parts = Array.from(groups.values(), (alike) => {
+    const names = firstOf(
+      alike.map(({ node }) => node),
+      MOST_NAMED,
+    );
+    return `\n${style.bold(names)}\n${findingsText((alike[0]?.findings ?? []).map(withServices), style)}`;
+  });
+  return [head, ...parts].join("");
 }
 
 export function dataOf({ from, to, reports }: ModeAnswer) {
@@ -175,20 +184,11 @@ function firewallFindings(
   family: IPFamily,
   kernel: KernelState,
 ): readonly ModeFinding[] {
-  const readers = readersOf(kernel.ruleSet);
+  const readers = readersOf(kernel.ruleSet).map(({ where, rule }) => `${where}: ${rule}`);
   const topic = `firewall, ${family}`;
-  const found = readers.map(({ where, rule }) => `${where}: ${rule}`);
-  const reading: readonly ModeFinding[] =
-    readers.length === 0
-      ? []
-      : [
-          {
-            topic,
-            state: "differs",
-            found: `rules that lead to chains or sets of this mode match nothing then: ${listed(found)}`,
-            advice: READERS,
-          },
-        ];
+  const found = `rules that lead to chains or sets of this mode match nothing then: ${listed(readers)}`;
+  const differs: ModeFinding = { topic, state: "differs", found, advice: READERS };
+  const reading = readers.length === 0 ? [] : [differs];
   if (factsOf(after.planned.mode).nftTables === undefined) return reading;
   const plan = after.planned.planner.plan(family);
   const others = withoutProxy(kernel);
@@ -208,17 +208,9 @@ function oneOfEachKernel(seen: ReadonlyMap<string, SeenNode>): readonly string[]
   return [...new Map([...seen].map(([name, { kernel }]) => [kernel, name])).values()];
 }
 
-function portOf({ config }: AgentSetup): number {
-  return config.metricsBindAddress.port;
-}
-
 /** With what a migration is never about: a second agent, and what one remembers. */
 function given(options: Values) {
   return { ...options, "service-proxy-name": undefined, "metrics-port": undefined, memory: undefined };
-}
-
-function thisHost(addresses: readonly string[]): SeenNode {
-  return { kernel: release(), addresses };
 }
 
 /**
@@ -295,17 +287,6 @@ function listed(lines: readonly string[]): string {
   return `${lines.slice(0, NAMED).join("; ")}${more}`;
 }
 
-/** What changes, for people: nodes with the same findings together. */
-function reportText(from: Mode, to: Mode, reports: readonly NodeReport[], style: Style): string {
-  const head = `${style.bold(`From ${from} to ${to} mode`)}: ${summaryText(reports)}\n`;
-  const groups = Map.groupBy(reports, ({ findings }) => JSON.stringify(findings));
-  const parts = [...groups.values()].map((alike) => {
-    const findings = alike[0]?.findings ?? [];
-    return `\n${style.bold(firstOf(alike.map(({ node }) => node), MOST_NAMED))}\n${findingsText(findings.map(withServices), style)}`;
-  });
-  return [head, ...parts].join("");
-}
-
 interface ReportRequest {
   readonly before: AgentSetup;
   readonly after: AgentSetup;
@@ -361,7 +342,12 @@ function summaryText(reports: readonly NodeReport[]): string {
     services.size === 0
       ? "no service changes"
       : `${services.size} ${services.size === 1 ? "service changes" : "services change"}`;
-  return blocked.length === 0 ? changing : `${changing}; ${firstOf(blocked.map(({ node }) => node), MOST_NAMED)} cannot run it`;
+  return blocked.length === 0
+    ? changing
+    : `${changing}; ${firstOf(
+        blocked.map(({ node }) => node),
+        MOST_NAMED,
+      )} cannot run it`;
 }
 
 function withServices(finding: ModeFinding): ModeFinding {
