@@ -12,7 +12,15 @@ import {
   type ServiceName,
   type TestService,
 } from "../src/commands/connectivity/plan.ts";
-import { type Answer, ask, complaintOf, type Expected } from "../src/commands/connectivity/pod.ts";
+import {
+  type Answer,
+  ask,
+  askAll,
+  complaintOf,
+  type Expected,
+  type Observed,
+  type Probe,
+} from "../src/commands/connectivity/pod.ts";
 import { andCleaned } from "../src/commands/connectivity/run.ts";
 import { CommandFailure } from "../src/frame/errors.ts";
 import { plain } from "../src/frame/terminal.ts";
@@ -76,6 +84,16 @@ test("a client reads no answer without end", async () => {
   expect(await ask({ protocol: "TCP", address: "127.0.0.1", port })).toEqual({
     error: "an answer without end, which no server of the test gives",
   });
+});
+
+test("a client says what is wrong, and of what is right nothing", async () => {
+  const probe = { protocol: "TCP", address: "127.0.0.1", port: 1, requests: 1 } as const;
+  const answered: Probe = { ...probe, id: 7, expected: { kind: "answered", by: ["a"], spread: "any" } };
+  const observed = new Map<number, Observed>();
+  const report = (one: Observed) => void observed.set(one.id, one);
+  await askAll([answered, { ...probe, id: 8, expected: { kind: "refused" } }], { patienceMs: 0, own: [] }, report);
+  expect(observed.get(7)?.complaint).toBe("expected answers of a; got 1 × ECONNREFUSED");
+  expect(observed.get(8)).toEqual({ id: 8 });
 });
 
 const NAMES: readonly ServiceName[] = [

@@ -9,7 +9,7 @@ import { type Agents, agentPods } from "../../node/agent-pods.ts";
 import { type Acting, ensured, linesOf, linesUntil, readyPod, removePod, startPod, waitFor } from "./act.ts";
 import { OWN_LABEL, SERVICE_PORT, serverRole, serviceLabels } from "./objects.ts";
 import { type Case, type Check, casesOf, type Ground, type Judged, type Place, type TestNode } from "./plan.ts";
-import { askAll, complaintOf, type Line, type Observed, ownAddresses, type Probe } from "./pod.ts";
+import { askAll, type Line, type Observed, ownAddresses, type Probe } from "./pod.ts";
 import type { Prepared } from "./setup.ts";
 
 /** Asks every case, from all places at once. @param patienceMs until what is programmed has to be right */
@@ -44,8 +44,7 @@ function clientOf({ service, place }: Case): Client {
 function judge({ probe, ...of }: Case, observed: Observed | undefined): Judged {
   const { address, port, name } = probe;
   const to = name?.text ?? (address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`);
-  const complaint =
-    observed === undefined ? "its client did not ask" : complaintOf(probe.expected, observed.answers, observed.own);
+  const { complaint } = observed ?? { complaint: "its client did not ask" };
   return { ...of, to, ...(complaint !== undefined && { complaint }) };
 }
 
@@ -94,17 +93,15 @@ async function askOfItself(
     const all = await rounds();
     const round = all.at(-1);
     if (round === undefined || all.length < before + 2) return "no answer yet";
-    return performance.now() > end || round.every((one, at) => isRight(one, probes[at])) ? { round } : "not right yet";
+    return performance.now() > end || round.every(({ complaint }) => complaint === undefined)
+      ? { round }
+      : "not right yet";
   });
   // A kept client has the numbers of its own run.
   return probes.flatMap(({ id }, at) => {
     const one = last.round[at];
     return one === undefined ? [] : [{ ...one, id }];
   });
-}
-
-function isRight({ answers, own }: Observed, probe: Probe | undefined): boolean {
-  return probe === undefined || complaintOf(probe.expected, answers, own) === undefined;
 }
 
 function roundsIn(lines: readonly Line[]): readonly (readonly Observed[])[] {

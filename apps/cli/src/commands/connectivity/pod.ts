@@ -48,8 +48,8 @@ export type Answer =
 
 export interface Observed {
   readonly id: number;
-  readonly own: readonly string[];
-  readonly answers: readonly Answer[];
+  /** What is wrong; absent: it is right. */
+  readonly complaint?: string;
 }
 
 export type Role =
@@ -105,10 +105,9 @@ export async function askAll(
 
 async function settled(probe: Probe, own: readonly string[], end: number): Promise<Observed> {
   for (;;) {
-    const answers = await answersTo(probe);
-    if (complaintOf(probe.expected, answers, own) === undefined || performance.now() > end) {
-      return { id: probe.id, own, answers };
-    }
+    const complaint = complaintOf(probe.expected, await answersTo(probe), own);
+    if (complaint === undefined) return { id: probe.id };
+    if (performance.now() > end) return { id: probe.id, complaint };
     await sleep(PAUSE_MS);
   }
 }
