@@ -1,9 +1,10 @@
-import { createServer, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { httpOver } from "../src/cluster/pods.ts";
 import { agentPages, okText, proxyHere } from "../src/node/agent-endpoint.ts";
 import { askLoopback } from "../src/node/host.ts";
+import { endless } from "./support/node-cluster.ts";
 
 const asked: string[] = [];
 const server = createServer(({ url = "" }, response) => {
@@ -11,16 +12,6 @@ const server = createServer(({ url = "" }, response) => {
   if (url === "/configz") return void endless(response);
   response.end(`page of ${url}`);
 });
-
-/** Writes as long as anything reads. */
-function endless(response: ServerResponse): void {
-  const piece = "x".repeat(1 << 16);
-  const more = () => {
-    while (response.write(piece));
-  };
-  response.on("drain", more);
-  more();
-}
 
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => new Promise((resolve) => server.close(resolve)));

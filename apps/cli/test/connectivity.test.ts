@@ -25,6 +25,7 @@ import { andCleaned } from "../src/commands/connectivity/run.ts";
 import { CommandFailure } from "../src/frame/errors.ts";
 import { plain } from "../src/frame/terminal.ts";
 import { kubeconfigFor } from "./support/files.ts";
+import { endless } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
 test("why a test failed is said before it is cleaned up, and is not lost when that fails", async () => {
@@ -70,14 +71,7 @@ test("a wrong node is refused before anything is made or waited for", async () =
 });
 
 test("a client reads no answer without end", async () => {
-  const piece = "x".repeat(1 << 16);
-  const server = createServer((_request, response) => {
-    const more = () => {
-      while (response.write(piece));
-    };
-    response.on("drain", more);
-    more();
-  });
+  const server = createServer((_request, response) => endless(response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,7 @@
-import { endpointSlice, node, type RawObject, service, userDefinedNetwork as udn } from "@fairlead/testkit";
+import { node, type RawObject, service, userDefinedNetwork as udn } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import { configFile } from "./support/files.ts";
+import { web } from "./support/objects.ts";
 import { fairlead } from "./support/run.ts";
 
 const LEARN = [
@@ -8,22 +9,10 @@ const LEARN = [
   ...["--agent-flag", "excluded-frontends=excluded-clients"],
 ];
 
-function web(name: string, clusterIP: string, address: string): readonly RawObject[] {
-  return [
-    service(name, { clusterIPs: [clusterIP], ports: [{ port: 80 }] }),
-    endpointSlice(`${name}-1`, {
-      service: name,
-      family: "IPv4",
-      ports: [{ port: 80 }],
-      endpoints: [{ address, nodeName: "node-a" }],
-    }),
-  ];
-}
-
 const objects: readonly RawObject[] = [
   node("node-a", { addresses: ["10.201.0.10"] }),
-  ...web("calico", "10.96.67.75", "10.144.154.71"),
-  ...web("ovn", "10.96.95.98", "10.16.0.5"),
+  ...web("calico", "10.96.67.75", ["10.144.154.71"]),
+  ...web("ovn", "10.96.95.98", ["10.16.0.5"]),
 ];
 const subnet = (name: string, cidrBlock: unknown) => ({
   apiVersion: "kubeovn.io/v1",
@@ -195,19 +184,7 @@ describe("a Service in a user-defined network of OVN-Kubernetes", () => {
 });
 
 describe("a Service in a VPC of kube-ovn", () => {
-  const inVPC = (vpc: string) => [
-    service("blue", {
-      clusterIPs: ["10.96.1.1"],
-      ports: [{ port: 80 }],
-      annotations: { "ovn.kubernetes.io/vpc": vpc },
-    }),
-    endpointSlice("blue-1", {
-      service: "blue",
-      family: "IPv4",
-      ports: [{ port: 80 }],
-      endpoints: [{ address: "10.0.1.5", nodeName: "ovn-worker" }],
-    }),
-  ];
+  const inVPC = (vpc: string) => web("blue", "10.96.1.1", ["10.0.1.5"], { "ovn.kubernetes.io/vpc": vpc });
   const vpc = (name: string) => ({
     apiVersion: "kubeovn.io/v1",
     kind: "Vpc",

@@ -6,17 +6,10 @@ import { LightApiServer } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withEntry } from "../src/commands/ownership-consent.ts";
 import { configFile, fileOf, kubeconfigFor, ownFolder } from "./support/files.ts";
+import { web } from "./support/objects.ts";
 import { fairlead, started } from "./support/run.ts";
 
 const CIDRS = ["--cluster-cidr", "10.144.0.0/16", "--exclude-cluster-cidr", "10.244.0.0/16"];
-
-function web(name: string, clusterIP: string, addresses: readonly string[], annotations = {}): readonly RawObject[] {
-  const endpoints = addresses.map((address) => ({ address, nodeName: "node-b" }));
-  return [
-    service(name, { clusterIPs: [clusterIP], ports: [{ port: 80 }], annotations }),
-    endpointSlice(`${name}-1`, { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints }),
-  ];
-}
 
 const ours = web("nginx-calico", "10.96.67.75", ["10.144.154.71"]);
 const foreign = web("nginx-ovn", "10.96.95.98", ["10.244.0.5", "10.244.1.5"]);

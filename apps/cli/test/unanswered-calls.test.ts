@@ -1,7 +1,7 @@
-import { endpointSlice, service } from "@fairlead/testkit";
 import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { allRights, NodeCluster } from "./support/node-cluster.ts";
+import { web } from "./support/objects.ts";
 import { fairlead } from "./support/run.ts";
 
 const cluster = new NodeCluster();
@@ -15,14 +15,7 @@ const foreign = { ...ROW, ownership: "foreign", ownEndpoints: 0, excludedEndpoin
 beforeAll(async () => {
   await cluster.start();
   const { store } = cluster.api;
-  for (const [name, ip, address] of [
-    ["hook", "10.96.0.9", "10.16.0.5"],
-    ["metrics", "10.96.0.8", "10.144.0.5"],
-  ] as const) {
-    const slice = { service: name, family: "IPv4", ports: [{ port: 80 }], endpoints: [{ address }] } as const;
-    store.put("/api/v1/services", service(name, { clusterIPs: [ip], ports: [{ port: 80 }] }));
-    store.put("/apis/discovery.k8s.io/v1/endpointslices", endpointSlice(`${name}-1`, slice));
-  }
+  cluster.api.put([...web("hook", "10.96.0.9", ["10.16.0.5"]), ...web("metrics", "10.96.0.8", ["10.144.0.5"])]);
   const clientConfig = { service: { namespace: "default", name: "hook" } };
   store.put(HOOKS, { metadata: { name: "policy" }, webhooks: [{ clientConfig }] });
   store.put(API_SERVICES, {
@@ -79,6 +72,8 @@ test("doctor has them as a check, with what the agents of all nodes decide", asy
   expect(out).toContain("✓ decisions of the nodes: 2 decide the same");
   cluster.set({ pods: [], programs: {}, endpoint: {} });
   cluster.api.answerInstead = (request, response) =>
-    request.path.endsWith("/pods") ? fail(response, 403, "Forbidden", "no") !== undefined : allRights(request, response);
+    request.path.endsWith("/pods")
+      ? fail(response, 403, "Forbidden", "no") !== undefined
+      : allRights(request, response);
   expect((await ask()).out).toContain("? decisions of the nodes: ");
 });

@@ -94,6 +94,16 @@ export function allRights({ path }: SeenRequest, response: ServerResponse): bool
   return true;
 }
 
+/** Answers for as long as anything reads. */
+export function endless(response: ServerResponse): void {
+  const piece = "x".repeat(1 << 16);
+  const more = () => {
+    while (response.write(piece));
+  };
+  response.on("drain", more);
+  more();
+}
+
 /** In containerd's words. */
 export function notFound([program = ""]: readonly string[]): string {
   return `OCI runtime exec failed: exec: "${program}": executable file not found in $PATH: unknown`;
