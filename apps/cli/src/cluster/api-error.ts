@@ -1,5 +1,3 @@
-/** What an API server answers in the place of what was asked for. */
-
 import { errorText, fieldsOf, stringOf } from "@fairlead/base";
 import { CommandFailure } from "../frame/errors.ts";
 

@@ -241,8 +241,10 @@ function policiesText(policies: Policies): string {
     `external ${externalTrafficPolicy}`,
     ...(affinitySeconds === undefined ? [] : [`ClientIP affinity for ${affinitySeconds} s`]),
     ...(loadBalancerSourceRanges.length === 0 ? [] : [`load balancer for ${loadBalancerSourceRanges.join(", ")} only`]),
-    ...(nodePortAddresses === undefined ? [] : [nodePortsText(nodePortAddresses)]),
-    ...(nodePortSourceRanges === undefined ? [] : [nodePortRangesText(nodePortSourceRanges)]),
+    ...(nodePortAddresses === undefined ? [] : [nodePortsText("on", nodePortAddresses.addresses, nodePortAddresses)]),
+    ...(nodePortSourceRanges === undefined
+      ? []
+      : [nodePortsText("for", nodePortSourceRanges.ranges, nodePortSourceRanges)]),
     ...(refusesWithoutLocal ? ["clients are refused where Local finds no endpoint"] : []),
     ...(healthCheck === undefined
       ? []
@@ -251,14 +253,9 @@ function policiesText(policies: Policies): string {
   return `Traffic policies: ${parts.join("; ")}`;
 }
 
-function nodePortsText({ addresses, why }: NonNullable<Policies["nodePortAddresses"]>): string {
-  if (addresses.length > 0) return `node ports on ${addresses.join(", ")} only`;
-  return `node ports on no address${why === undefined ? "" : ` (${why})`}`;
-}
-
-function nodePortRangesText({ ranges, why }: NonNullable<Policies["nodePortSourceRanges"]>): string {
-  if (ranges.length > 0) return `node ports for ${ranges.join(", ")} only`;
-  return `node ports for no client${why === undefined ? "" : ` (${why})`}`;
+function nodePortsText(where: "on" | "for", all: readonly string[], { why }: { readonly why?: string }): string {
+  if (all.length > 0) return `node ports ${where} ${all.join(", ")} only`;
+  return `node ports ${where === "on" ? "on no address" : "for no client"}${why === undefined ? "" : ` (${why})`}`;
 }
 
 function portText(port: PortExplanation, style: Style): string {

@@ -1,6 +1,7 @@
 /** Texts of answers: tables, findings, counts. */
 
 import { stripVTControlCharacters } from "node:util";
+import type { ModeFinding } from "@fairlead/inspect";
 import type { Style } from "./terminal.ts";
 
 /** Columns side by side as kubectl prints them; the last one is not padded. */
@@ -30,12 +31,7 @@ function width(cell: string): number {
 }
 
 /** One thing that was looked at, of a survey or of a change of the mode. */
-interface Finding {
-  readonly topic: string;
-  readonly state: "fits" | "differs" | "blocks" | "unknown";
-  readonly found: string;
-  readonly advice?: string;
-}
+export type Finding = Omit<ModeFinding, "services">;
 
 /** A line for each, with a sign, and what can be done about it. */
 export function findingsText(findings: readonly Finding[], style: Style): string {

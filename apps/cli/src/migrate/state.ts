@@ -6,8 +6,6 @@
 import { fieldsOf, itemsOf, objectAt, type RawObject, stringOf, valueAt } from "@fairlead/base";
 import { isReady, nameOf } from "../cluster/resources.ts";
 
-/** What a migration looks at: DaemonSets, Nodes and pods as JSON, and what they say about it. */
-
 /** Objects of the API server, as they came. */
 export interface ClusterObjects {
   readonly kubeProxy: unknown;

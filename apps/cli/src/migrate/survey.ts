@@ -15,6 +15,7 @@ import {
 import { type AgentConfig, formatError, type ParseResult, parseArguments } from "@fairlead/config";
 import { cidrsOf, networkSource, type ResourceRef, type SourceName, sourceKinds } from "@fairlead/networks";
 import { parseAllDocuments, stringify } from "yaml";
+import type { Finding } from "../frame/text.ts";
 import { CONFIG_FOLDER, type Installation, type InstallationOptions } from "./manifests.ts";
 import { podSpecOf } from "./state.ts";
 
@@ -29,18 +30,9 @@ export interface SurveyObjects {
   readonly networks: ReadonlyMap<string, readonly unknown[]>;
 }
 
-/** One thing that was looked at. */
-interface SurveyFinding {
-  readonly topic: string;
-  /** `blocks`: nothing is changed before it is fixed. */
-  readonly state: "fits" | "differs" | "blocks";
-  readonly found: string;
-  /** What can be done about it. */
-  readonly advice?: string;
-}
-
 export interface Survey {
-  readonly findings: readonly SurveyFinding[];
+  /** With one that `blocks` nothing is changed before it is fixed. */
+  readonly findings: readonly Finding[];
   /** What would be installed; absent: something blocks it. */
   readonly installation?: Installation;
   /** As Fairlead reads what it would be given. */
@@ -145,7 +137,7 @@ export function networkResources(): readonly ResourceRef[] {
 
 const MANUAL = "install Fairlead by hand (docs/migrate-from-kube-proxy.md)";
 
-function blocking(topic: string, found: string, advice?: string): SurveyFinding {
+function blocking(topic: string, found: string, advice?: string): Finding {
   return { topic, state: "blocks", found, ...(advice === undefined ? {} : { advice }) };
 }
 
@@ -182,7 +174,7 @@ function parsedConfig({ flags, files }: Installation, version: string): ParseRes
   return parseArguments(argv, { readFile: () => files["config.conf"], version });
 }
 
-function configFindings(parsed: ParseResult): readonly SurveyFinding[] {
+function configFindings(parsed: ParseResult): readonly Finding[] {
   if (parsed.kind === "usage-error") return [blocking("flags", parsed.message.split("\n", 1)[0] ?? "")];
   if (parsed.kind !== "run" && parsed.kind !== "invalid") return [blocking("flags", "one of them ends the agent")];
   const warnings = parsed.warnings.map((found) => ({ topic: "configuration", state: "differs", found }) as const);
@@ -193,7 +185,7 @@ function configFindings(parsed: ParseResult): readonly SurveyFinding[] {
   return [{ topic: "configuration", state: "fits", found: `mode ${mode}, ${cidrs}` }, ...warnings];
 }
 
-function serverFindings(kubeconfig: string, apiService: unknown): readonly SurveyFinding[] {
+function serverFindings(kubeconfig: string, apiService: unknown): readonly Finding[] {
   const spec = objectAt(apiService, "spec");
   const served = new Set([...itemsOf(spec["clusterIPs"]), spec["clusterIP"]]);
   return serversOf(kubeconfig).map((server) => {
@@ -299,7 +291,7 @@ function networkFindings(
   objects: ReadonlyMap<string, readonly unknown[]>,
   clusterCIDRs: readonly string[],
   excluded: readonly string[],
-): readonly SurveyFinding[] {
+): readonly Finding[] {
   return NETWORK_SOURCES.flatMap((name) => {
     const cidrs = cidrsOf(networkSource(name), ({ plural, group }) => objects.get(`${plural}.${group}`) ?? []);
     return cidrs.length === 0 ? [] : [networkFinding(name, cidrs, clusterCIDRs, excluded)];
@@ -311,7 +303,7 @@ function networkFinding(
   cidrs: readonly string[],
   clusterCIDRs: readonly string[],
   excluded: readonly string[],
-): SurveyFinding {
+): Finding {
   const left = cidrs.filter((cidr) => !isWithin(cidr, [...clusterCIDRs, ...excluded]));
   const found = `${name}: ${cidrs.join(", ")}`;
   if (left.length === 0) return { topic: "networks", state: "fits", found };
