@@ -15,7 +15,6 @@ export {
   packetSets,
   parseRecentList,
   parseRouteGets,
-  parseRoutes,
   type Route,
   type RouteGet,
   routeGetLine,

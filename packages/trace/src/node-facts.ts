@@ -31,24 +31,6 @@ export function routing(routes: Iterable<Route>): (destination: string) => strin
 }
 
 /**
- * The routes that `ip -json route show` prints, of either family.
- *
- * @throws SyntaxError when it is not JSON
- */
-export function parseRoutes(json: string, family: "IPv4" | "IPv6"): readonly Route[] {
-  const parsed: unknown = json.trim() === "" ? [] : JSON.parse(json);
-  return (Array.isArray(parsed) ? parsed : []).flatMap(({ dst, dev, metric, nexthops }: Printed) => {
-    const [hop] = Array.isArray(nexthops) ? nexthops : [];
-    const outInterface = typeof dev === "string" ? dev : hop?.dev;
-    if (typeof dst !== "string" || typeof outInterface !== "string") return [];
-    const everywhere = family === "IPv4" ? "0.0.0.0/0" : "::/0";
-    return [
-      { cidr: dst === "default" ? everywhere : dst, outInterface, ...(typeof metric === "number" && { metric }) },
-    ];
-  });
-}
-
-/**
  * The query as a line for `ip -json -force -batch -` (RTM_GETROUTE): the kernel itself decides, with its rules of
  * policy routing, blackholes, forwarding settings and rp_filter.
  */
@@ -159,13 +141,6 @@ function bitsOf({ cidr }: Route): number {
 function find(routes: readonly (Route & { readonly range: AddressRange })[], destination: string): string | undefined {
   const words = addressWords(destination);
   return routes.find(({ range }) => inRange(range, words))?.outInterface;
-}
-
-interface Printed {
-  readonly dst?: unknown;
-  readonly dev?: unknown;
-  readonly metric?: unknown;
-  readonly nexthops?: readonly { readonly dev?: string }[];
 }
 
 /** Protocols that the kernel takes in a query (rtm_getroute_parse_ip_proto). */
