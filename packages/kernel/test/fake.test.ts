@@ -70,7 +70,7 @@ describe("faults", () => {
 
   test("a delay is over when the clock says so, and may end in a fault", async () => {
     const clock = new VirtualClock();
-    const iptables = new FakeIptables({ family: "IPv4", timers: clock });
+    const iptables = new FakeIptables({ family: "IPv4", faults: new Faults(clock) });
     iptables.faults.failNext({ kind: "delay", ms: 3000 });
     const restored = iptables.restore(TWO);
     await clock.advance(2999);
@@ -135,25 +135,6 @@ describe("meddling", () => {
     await iptables.meddle(TWO);
     expect(iptables.faults.calls).toEqual([]);
     await expect(iptables.meddle("*nat\n-A NOPE -j ACCEPT\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
-  });
-
-  test("the lock: waited for, or given up after its seconds; nft has none", async () => {
-    const clock = new VirtualClock();
-    const legacy = new FakeIptables({ family: "IPv4", variant: "legacy", timers: clock });
-    const release = legacy.holdLock();
-    const waiting = legacy.restore(TWO);
-    await clock.advance(4000);
-    expect(await chains(legacy)).toEqual([]);
-    release();
-    await waiting;
-    expect(await chains(legacy)).toEqual(["A", "B"]);
-    legacy.holdLock();
-    const late = expect(legacy.restore(TWO)).rejects.toMatchObject({ kind: "locked" });
-    await clock.advance(5000);
-    await late;
-    const nft = new FakeIptables({ family: "IPv4", timers: clock });
-    nft.holdLock();
-    await nft.restore(TWO);
   });
 });
 

@@ -1,4 +1,3 @@
-import { sleep, systemClock, type Timers } from "@fairlead/base";
 import {
   type IPFamily,
   parseRestore,
@@ -27,25 +26,24 @@ export interface FakeIptablesOptions {
   readonly variant?: Variant;
   /** Shared with other fakes; default: its own, without any fault. */
   readonly faults?: Faults;
-  /** Timers of its waits; default: those of the process. */
-  readonly timers?: Timers;
   /** The counters that rules may name, a `FakeNfacct` for example. Default: none. */
   readonly nfacct?: { has(name: string): boolean };
   /** The ipsets that rules may name. Default: none. */
   readonly sets?: { has(name: string): boolean };
   /** Matches and targets that this kernel has not, `["statistic"]`; a Set may change later. */
   readonly lacking?: Iterable<string>;
-  /** Seconds to wait for the xtables lock (legacy). Default 5. */
-  readonly lockSeconds?: number;
   /** Characters of commands that the kernel takes in one transaction, as in a user namespace. Default: any number. */
   readonly room?: number;
 }
 
 const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
+/** Seconds that the real client waits for the xtables lock. */
+const WAIT = "5";
 
 /**
  * The iptables of one family in memory. It parses what it is given, each table of a payload is a transaction, and it
- * refuses what the nft variant and the kernel refuse, with the line. The legacy variant differs in its lock only.
+ * refuses what the tools of the nft variant refuse, with the line; of what the kernel refuses only extensions that it
+ * lacks and counters that are not there. The legacy variant differs in its name only.
  */
 export class FakeIptables implements IptablesClient {
   /** iptables or ip6tables. */
@@ -53,20 +51,15 @@ export class FakeIptables implements IptablesClient {
   readonly variant: Variant;
   /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
-  readonly #timers: Timers;
   readonly #kernel: FakeKernel;
-  readonly #lockSeconds: number;
   readonly #room: number;
   readonly #size = new TransactionSize();
   readonly #tables = new Map(TABLES.map((name) => [name, new FakeTable(name)]));
-  #lock: Promise<void> | undefined;
 
   constructor(options: FakeIptablesOptions) {
     this.family = options.family;
     this.variant = options.variant ?? "nft";
-    this.#timers = options.timers ?? systemClock;
-    this.faults = options.faults ?? new Faults(this.#timers);
-    this.#lockSeconds = options.lockSeconds ?? 5;
+    this.faults = options.faults ?? new Faults();
     this.#room = options.room ?? Number.POSITIVE_INFINITY;
     const none = new Set<string>();
     this.#kernel = {
@@ -78,13 +71,12 @@ export class FakeIptables implements IptablesClient {
   }
 
   async restore(payload: Input): Promise<void> {
-    const argv: Argv = [this.#tool("-restore"), "--noflush", "--counters", "-w", String(this.#lockSeconds)];
+    const argv: Argv = [this.#tool("-restore"), "--noflush", "--counters", "-w", WAIT];
     await this.#size.restore(payload, async (input) => {
       const fault = await this.faults.enter(argv);
       let left = fault?.kind === "kill" ? (fault.transactions ?? 0) : Number.POSITIVE_INFINITY;
       for await (const section of sections(lines(input))) {
         if (left <= 0) throw killed(argv);
-        await this.#waitForLock(argv);
         checkRoom(section, this.#room, argv);
         this.#restore(section, argv);
         left -= 1;
@@ -111,14 +103,14 @@ export class FakeIptables implements IptablesClient {
 
   list(table: Table, chain: string, number?: number): Promise<readonly Rule[] | undefined> {
     const which = number === undefined ? [chain] : [chain, String(number)];
-    return this.#do([this.#tool(""), "-w", String(this.#lockSeconds), "-t", table, "-S", ...which], () => {
+    return this.#do([this.#tool(""), "-w", WAIT, "-t", table, "-S", ...which], () => {
       const rules = this.#table(table).chains.get(chain)?.rules;
       return number === undefined ? rules : rules?.slice(number - 1, number);
     });
   }
 
   texts(table: Table, chains: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    return this.#do([this.#tool("-restore"), "--noflush", "-w", String(this.#lockSeconds)], () => {
+    return this.#do([this.#tool("-restore"), "--noflush", "-w", WAIT], () => {
       const texts = new Map<string, readonly string[]>();
       for (const chain of chains) {
         const rules = this.#table(table).chains.get(chain)?.rules;
@@ -157,26 +149,6 @@ export class FakeIptables implements IptablesClient {
       fresh.chains.set(name, { name, ...(policy && { policy }), rules: [] });
     }
     this.#tables.set(table, fresh);
-  }
-
-  /** Another process takes the xtables lock until the result is called. Only legacy has one. */
-  holdLock(): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const held = promise.then(() => {
-      if (this.#lock === held) this.#lock = undefined;
-    });
-    this.#lock = held;
-    return resolve;
-  }
-
-  async #waitForLock(argv: Argv): Promise<void> {
-    if (this.variant === "nft" || this.#lock === undefined) return;
-    const given = new AbortController();
-    await Promise.race([this.#lock, sleep(this.#timers, this.#lockSeconds * 1000, given.signal)]);
-    given.abort();
-    if (this.#lock === undefined) return;
-    const stderr = `Another app is currently holding the xtables lock. Stopped waiting after ${this.#lockSeconds}s.`;
-    throw new CommandError({ argv, reason: "exit", exitCode: 4, stderr });
   }
 
   /** Carries out one section of a payload: all of it or nothing. */

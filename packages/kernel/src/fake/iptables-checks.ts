@@ -9,7 +9,6 @@ import {
   MAX_CHAIN_NAME_LENGTH,
   type Match,
   type Rule,
-  type Table,
   type Target,
 } from "@fairlead/netfilter";
 import { jumpOf, type TableDraft } from "./iptables-draft.ts";
@@ -44,42 +43,17 @@ export function carryOut(
   draft: TableDraft,
   commands: readonly NumberedCommand[],
 ): Refused | undefined {
-  const work = { kernel, draft, withheld: flushedAgain(draft, commands) };
-  const refusedByKernel: (() => Refused | undefined)[] = [];
   for (const { line, command } of commands) {
     const words = misread(kernel, command) ?? take(draft, command);
     if (words !== undefined) return { line, words };
-    if (command.kind !== "append" && command.kind !== "insert") continue;
-    const refused = () => {
-      const fault = kernelFault(work, command.chain, command.rule);
-      return fault === undefined ? undefined : { line, words: fault };
-    };
-    if (!work.withheld.has(command.rule) && refused() !== undefined) refusedByKernel.push(refused);
   }
-  // The kernel looks when all is done: what a later line has flushed leads nowhere.
-  for (const refused of refusedByKernel) {
-    const still = refused();
-    if (still !== undefined) return still;
+  // The kernel looks when all lines are taken in.
+  for (const { line, command } of commands) {
+    if (command.kind !== "append" && command.kind !== "insert") continue;
+    const words = kernelFault(kernel, command.rule);
+    if (words !== undefined) return { line, words };
   }
   return undefined;
-}
-
-interface Work {
-  readonly kernel: FakeKernel;
-  readonly draft: TableDraft;
-  /** Rules that their chain's flush in the same section takes back: iptables-nft does not send them. */
-  readonly withheld: ReadonlySet<Rule>;
-}
-
-function flushedAgain(draft: TableDraft, commands: readonly NumberedCommand[]): ReadonlySet<Rule> {
-  const flushed = new Set<string>();
-  const rules = new Set<Rule>();
-  for (const { command } of commands.toReversed()) {
-    const { kind, chain } = command;
-    if (kind === "flush" || (kind === "chain" && !draft.table.isBuiltin(chain))) flushed.add(chain);
-    if ((kind === "append" || kind === "insert") && flushed.has(chain)) rules.add(command.rule);
-  }
-  return rules;
 }
 
 /** What the tool finds wrong with a line by itself. */
@@ -155,84 +129,15 @@ function add(draft: TableDraft, chain: string, index: number, rule: Rule): strin
   return undefined;
 }
 
-function kernelFault(work: Work, chain: string, rule: Rule): string | undefined {
-  const { kernel, draft } = work;
+function kernelFault(kernel: FakeKernel, rule: Rule): string | undefined {
   const lacking = extensionsOf(rule).find((name) => kernel.lacking.has(name));
   if (lacking !== undefined) return `Extension ${lacking} revision 0 not supported, missing kernel module?`;
   const counter = rule.matches.find((match) => match.kind === "nfacct");
-  if (counter !== undefined && !kernel.nfacct.has(counter.name)) return `no nfacct object ${counter.name}`;
-  if (!wellFormed(draft, rule)) return "a match or target that does not go with its table or protocol";
-  const hooks = hooksOf(work, chain);
-  if (hooks.size === 0) return undefined;
-  const next = jumpOf(rule);
-  if (targetWorks(hooks, rule) && (next === undefined || worksBelow(work, next, hooks))) return undefined;
-  return "a loop, or a target that does not work where packets come from";
+  const isMissing = counter !== undefined && !kernel.nfacct.has(counter.name);
+  return isMissing ? `no nfacct object ${counter.name}` : undefined;
 }
 
 function extensionsOf({ matches, target }: Rule): string[] {
   const modules = matches.map((match) => (match.kind === "unknown" ? match.module : match.kind));
   return target?.kind === "unknown" ? [...modules, target.name] : modules;
-}
-
-function wellFormed(draft: TableDraft, { target, matches, protocol: named }: Rule): boolean {
-  const protocol = named?.negated === true ? undefined : named?.value;
-  const limits = target && LIMITS[target.kind];
-  if (limits !== undefined && limits.table !== draft.table.name) return false;
-  if (target?.kind === "reject" && target.with === "tcp-reset" && protocol !== "tcp") return false;
-  return matches.every(({ kind }) => !["tcp", "udp", "sctp"].includes(kind) || kind === protocol);
-}
-
-interface TargetLimits {
-  readonly table: Table;
-  readonly hooks: readonly string[];
-}
-
-const BEFORE_ROUTING: TargetLimits = { table: "nat", hooks: ["PREROUTING", "OUTPUT"] };
-
-/** The one table that a target works in, and the hooks whose packets it may see (nf_nat and ipt_REJECT of Linux). */
-const LIMITS: Partial<Record<Target["kind"], TargetLimits>> = {
-  dnat: BEFORE_ROUTING,
-  redirect: BEFORE_ROUTING,
-  masquerade: { table: "nat", hooks: ["POSTROUTING"] },
-  reject: { table: "filter", hooks: ["INPUT", "FORWARD", "OUTPUT"] },
-};
-
-function targetWorks(hooks: ReadonlySet<string>, { target }: Rule): boolean {
-  const limits = target && LIMITS[target.kind];
-  return limits === undefined || [...hooks].every((hook) => limits.hooks.includes(hook));
-}
-
-/** The built-in chains from which packets can come to a chain; itself, where it is one. */
-function hooksOf(work: Work, chain: string): ReadonlySet<string> {
-  const { draft } = work;
-  const hooks = new Set<string>();
-  const seen = new Set([chain]);
-  for (const name of seen) {
-    if (draft.table.isBuiltin(name)) hooks.add(name);
-    for (const referrer of draft.referrers(name)) {
-      if (sentRules(work, referrer).some((rule) => jumpOf(rule) === name)) seen.add(referrer);
-    }
-  }
-  return hooks;
-}
-
-/** Whether packets of these hooks may come to a chain: no loop, and only targets that work there. */
-function worksBelow(work: Work, start: string, hooks: ReadonlySet<string>): boolean {
-  const done = new Set<string>();
-  const works = (name: string, above: ReadonlySet<string>): boolean => {
-    if (above.has(name)) return false;
-    if (done.has(name)) return true;
-    done.add(name);
-    const here = new Set(above).add(name);
-    return sentRules(work, name).every((rule) => {
-      const next = jumpOf(rule);
-      return targetWorks(hooks, rule) && (next === undefined || works(next, here));
-    });
-  };
-  return works(start, new Set());
-}
-
-function sentRules({ draft, withheld }: Work, chain: string): readonly Rule[] {
-  const rules = draft.chain(chain)?.rules ?? [];
-  return withheld.size === 0 ? rules : rules.filter((rule) => !withheld.has(rule));
 }

@@ -12,8 +12,8 @@ import {
 export class FakeTable {
   readonly name: Table;
   readonly chains = new Map<string, ChainState>();
-  /** Chain → the chains with rules that jump or go to it → how many. */
-  readonly referrers = new Map<string, Map<string, number>>();
+  /** Chain → how many rules jump or go to it. */
+  readonly references = new Map<string, number>();
 
   constructor(name: Table) {
     this.name = name;
@@ -40,8 +40,8 @@ export class TableDraft {
   readonly table: FakeTable;
   /** undefined: deleted. */
   readonly #chains = new Map<string, { readonly chain: ChainState; readonly rules: Rule[] } | undefined>();
-  /** What is added to the table's `referrers`. */
-  readonly #references = new Map<string, Map<string, number>>();
+  /** What is added to the table's `references`. */
+  readonly #references = new Map<string, number>();
 
   constructor(table: FakeTable) {
     this.table = table;
@@ -51,16 +51,9 @@ export class TableDraft {
     return this.#chains.has(name) ? this.#chains.get(name)?.chain : this.table.chains.get(name);
   }
 
-  /** The chains that have rules which lead to this one. */
-  *referrers(name: string): Generator<string, void, void> {
-    const before = this.table.referrers.get(name);
-    const changes = this.#references.get(name);
-    for (const [from, count] of before ?? []) if (count + (changes?.get(from) ?? 0) > 0) yield from;
-    for (const [from, count] of changes ?? []) if (count > 0 && before?.has(from) !== true) yield from;
-  }
-
+  /** Whether a rule leads to the chain. */
   isReferred(name: string): boolean {
-    return this.referrers(name).next().done !== true;
+    return (this.table.references.get(name) ?? 0) + (this.#references.get(name) ?? 0) > 0;
   }
 
   create(name: string): void {
@@ -75,7 +68,7 @@ export class TableDraft {
 
   insert(name: string, index: number, rule: Rule): void {
     this.#writable(name).splice(index, 0, rule);
-    this.#refer(name, rule, 1);
+    this.#refer(rule, 1);
   }
 
   /** Takes the first equal rule away; false: there is none. */
@@ -84,12 +77,12 @@ export class TableDraft {
     const index = this.chain(name)?.rules.findIndex((present) => ruleText(present) === text) ?? -1;
     if (index < 0) return false;
     this.#writable(name).splice(index, 1);
-    this.#refer(name, rule, -1);
+    this.#refer(rule, -1);
     return true;
   }
 
   flush(name: string): void {
-    for (const rule of this.#writable(name).splice(0)) this.#refer(name, rule, -1);
+    for (const rule of this.#writable(name).splice(0)) this.#refer(rule, -1);
   }
 
   delete(name: string): void {
@@ -103,17 +96,8 @@ export class TableDraft {
       if (copy === undefined) this.table.chains.delete(name);
       else this.table.chains.set(name, copy.chain);
     }
-    for (const [name, changes] of this.#references) this.#commitReferences(name, changes);
-  }
-
-  #commitReferences(name: string, changes: ReadonlyMap<string, number>): void {
-    const referrers = this.table.referrers.get(name) ?? new Map<string, number>();
-    for (const [from, change] of changes) {
-      const count = (referrers.get(from) ?? 0) + change;
-      if (count > 0) referrers.set(from, count);
-      else referrers.delete(from);
-    }
-    this.table.referrers.set(name, referrers);
+    const { references } = this.table;
+    for (const [name, change] of this.#references) references.set(name, (references.get(name) ?? 0) + change);
   }
 
   #writable(name: string): Rule[] {
@@ -125,12 +109,9 @@ export class TableDraft {
     return rules;
   }
 
-  #refer(from: string, rule: Rule, difference: 1 | -1): void {
+  #refer(rule: Rule, difference: 1 | -1): void {
     const target = jumpOf(rule);
-    if (target === undefined) return;
-    const changes = this.#references.get(target) ?? new Map<string, number>();
-    changes.set(from, (changes.get(from) ?? 0) + difference);
-    this.#references.set(target, changes);
+    if (target !== undefined) this.#references.set(target, (this.#references.get(target) ?? 0) + difference);
   }
 }
 
