@@ -35,7 +35,8 @@ const OTHER_PROCESS = { id: 4711, name: "nft" };
 
 /**
  * nf_tables in memory. It reads the bytes of a transaction as the kernel does, carries out all of it or nothing, and
- * refuses what the kernel refuses, with the same error for the same message.
+ * refuses what the kernel refuses of each message, with the same error. It does not follow the ways of packets: circles
+ * of chains, and statements at hooks that do not allow them, are taken.
  */
 export class FakeNftables implements NftablesClient {
   /** What goes wrong, and which calls there were. */

@@ -74,7 +74,6 @@ export function addRule(work: MessageContext, table: FakeTable, name: string, ru
   rules.push({ ...rule, handle: work.nextHandle() });
   work.journal.did(() => rules.pop());
   countExpressions(work.journal, table, rule.expressions, 1);
-  work.mustBeFollowed(table);
   return undefined;
 }
 
@@ -261,7 +260,6 @@ function addElement(work: MessageContext, table: FakeTable, set: FakeSet, added:
   if (size !== undefined && set.elements.size >= size) return "ENFILE";
   work.journal.set(set.elements, key, timed(set.facts, added, work.now));
   countElement(work.journal, table, added, 1);
-  if (chainOf(added.value) !== undefined && set.uses > 0) work.mustBeFollowed(table);
   return undefined;
 }
 

@@ -95,8 +95,6 @@ export interface MessageContext {
   /** By the fake's clock. */
   readonly now: number;
   nextHandle(): bigint;
-  /** Notes that the ways of packets have to be followed before the commit. */
-  mustBeFollowed(table: FakeTable): void;
 }
 
 export function tableKey(family: NftFamily, name: string): string {

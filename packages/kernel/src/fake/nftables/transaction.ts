@@ -1,13 +1,6 @@
 /** One transaction on a draft of the ruleset, and the commit of it. */
 
-import {
-  type BaseChain,
-  decodeBatch,
-  type Expression,
-  type NftBatch,
-  type NftRequest,
-  type NftTable,
-} from "@fairlead/netfilter/nft";
+import { decodeBatch, type NftBatch, type NftRequest, type NftTable } from "@fairlead/netfilter/nft";
 import { errnoOf, NftablesError } from "../../nftables/exchange.ts";
 import {
   addChain,
@@ -28,7 +21,6 @@ import {
   timed,
 } from "./objects.ts";
 import {
-  chainOf,
   countElement,
   countExpressions,
   emptyTable,
@@ -37,7 +29,6 @@ import {
   type MessageContext,
   type Refused,
   tableKey,
-  verdictOf,
 } from "./state.ts";
 
 /** The tables of a namespace, changed by whole transactions. */
@@ -58,8 +49,8 @@ export class FakeRuleset {
     const { requests, commits } = decodeBatch(bytes);
     const journal = new Journal();
     const { tables, devices } = this;
-    const work = { tables, devices, journal, now, nextHandle: () => this.#nextHandle(), mustBeFollowed: () => {} };
-    const refusal = carryOut(work, requests);
+    const work = { tables, devices, journal, now, nextHandle: () => this.#nextHandle() };
+    const refusal = takeAll(work, requests);
     if (refusal !== undefined || !commits) journal.takeBack();
     else this.generation += 1;
     if (refusal !== undefined) throw new NftablesError(batch, batch.objectOf(refusal.sequence), errnoOf(refusal.code));
@@ -105,44 +96,16 @@ interface CommandRefusal {
 }
 
 /**
- * Carries messages out one after the other. Where packets could go in circles the kernel finds that at the commit only,
- * and does all once more to see which message it is.
+ * Carries messages out one after the other.
  *
  * @returns the first that is refused: what was done until then stays, and is the caller's to take back
  */
-function carryOut(work: MessageContext, requests: readonly NftRequest[]): CommandRefusal | undefined {
-  const followed = new Set<FakeTable>();
-  const refusal = takeAll({ ...work, mustBeFollowed: (table) => followed.add(table) }, requests);
-  if (refusal !== undefined) return refusal;
-  const stillThere = [...followed].filter((table) => work.tables.get(tableKey(table.family, table.name)) === table);
-  if (stillThere.every((table) => followWays(table) === undefined)) return undefined;
-  work.journal.takeBack();
-  return takeAll(work, requests, followWays);
-}
-
-function takeAll(
-  work: MessageContext,
-  requests: readonly NftRequest[],
-  follow: (table: FakeTable) => Refused = () => undefined,
-): CommandRefusal | undefined {
+function takeAll(work: MessageContext, requests: readonly NftRequest[]): CommandRefusal | undefined {
   for (const request of requests) {
-    const code = take(work, request) ?? (leads(request) ? followed(work, request, follow) : undefined);
+    const code = take(work, request);
     if (code !== undefined) return { sequence: request.sequence, code };
   }
   return undefined;
-}
-
-function leads({ change }: NftRequest): boolean {
-  return change.kind === "add-rule" || change.kind === "add-elements";
-}
-
-function followed(
-  work: MessageContext,
-  { family, table: name }: NftRequest,
-  follow: (table: FakeTable) => Refused,
-): Refused {
-  const table = work.tables.get(tableKey(family, name));
-  return table && follow(table);
 }
 
 function take(work: MessageContext, request: NftRequest): Refused {
@@ -190,81 +153,6 @@ function takeInTable(work: MessageContext, table: FakeTable, change: NftRequest[
       return deleteDevices(work, table, change.flowtable, change.devices);
     default:
       return undefined;
-  }
-}
-
-/** NFT_JUMP_STACK_SIZE: chains that packets can be in at once. */
-const DEEPEST = 16;
-
-/** Where expressions can be: the chains' type, and the hooks (nft_chain_validate_dependency, …_hooks). */
-const PLACES: Partial<
-  Record<Expression["kind"], { readonly type?: "nat"; readonly hooks: readonly BaseChain["hook"][] }>
-> = {
-  nat: { type: "nat", hooks: ["prerouting", "output"] },
-  masq: { type: "nat", hooks: ["postrouting"] },
-  reject: { hooks: ["prerouting", "input", "forward", "output"] },
-};
-
-/**
- * Follows the ways of packets from all base chains, over rules and over the elements of verdict maps that rules look
- * into (nft_table_validate).
- */
-function followWays(table: FakeTable): Refused {
-  for (const { name, base } of table.chains.values()) {
-    if (base === undefined) continue;
-    const refused = new Follower(table, base).follow(name, 0);
-    if (refused !== undefined) return refused;
-  }
-  return undefined;
-}
-
-class Follower {
-  readonly #table: FakeTable;
-  readonly #base: BaseChain;
-  /** How deep chains were followed already. */
-  readonly #depths = new Map<string, number>();
-
-  constructor(table: FakeTable, base: BaseChain) {
-    this.#table = table;
-    this.#base = base;
-  }
-
-  follow(name: string, depth: number): Refused {
-    if (depth === DEEPEST) return "EMLINK";
-    if ((this.#depths.get(name) ?? -1) >= depth) return undefined;
-    this.#depths.set(name, depth);
-    for (const { expressions } of this.#table.chains.get(name)?.rules ?? []) {
-      for (const expression of expressions) {
-        const refused = this.#misplaced(expression) ?? this.#followAll(targetsOf(this.#table, expression), depth + 1);
-        if (refused !== undefined) return refused;
-      }
-    }
-    return undefined;
-  }
-
-  #followAll(chains: Iterable<string>, depth: number): Refused {
-    for (const chain of chains) {
-      const refused = this.follow(chain, depth);
-      if (refused !== undefined) return refused;
-    }
-    return undefined;
-  }
-
-  #misplaced({ kind }: Expression): Refused {
-    const place = PLACES[kind];
-    if (place === undefined) return undefined;
-    const { type, hook } = this.#base;
-    return (place.type ?? type) === type && place.hooks.includes(hook) ? undefined : "ENOTSUP";
-  }
-}
-
-function* targetsOf(table: FakeTable, expression: Expression): Generator<string, void, void> {
-  const target = chainOf(verdictOf(expression));
-  if (target !== undefined) yield target;
-  if (expression.kind !== "lookup" || expression.to !== "verdict") return;
-  for (const { element } of table.sets.get(expression.set)?.elements.values() ?? []) {
-    const chain = chainOf(element.value);
-    if (chain !== undefined) yield chain;
   }
 }
 
