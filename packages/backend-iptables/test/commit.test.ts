@@ -1,7 +1,7 @@
 import { FakeIptables } from "@fairlead/kernel/fake";
 import { changeOf, clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { expect, test } from "vitest";
-import { createIptablesBackend, type RulesPort } from "../src/index.ts";
+import { createIptablesBackend } from "../src/index.ts";
 import { fresh, manyServices, syncUntilTaken } from "./support/many-services.ts";
 
 const web = clusterIPGroup("web", "10.96.0.10", endpoints(1));
@@ -10,55 +10,35 @@ const [one, both] = [planOf([web]), planOf([web, more])];
 
 /** iptables whose restore ends without an error and writes nothing, while it lies. */
 function liar(variant: "nft" | "legacy") {
-  const kernel = new FakeIptables({ family: "IPv4", variant });
-  const tool = { lies: false };
-  let generation = 0;
-  const port: RulesPort = {
-    family: "IPv4",
-    variant,
-    restore: async (payload) => {
-      if (tool.lies) {
-        for await (const _ of payload);
-        return;
-      }
-      await kernel.restore(payload);
-      generation++;
-    },
-    save: (table) => kernel.save(table),
-    saveLines: (table) => kernel.saveLines(table),
-    chains: (table) => kernel.chains(table),
-    list: (table, chain, number) => kernel.list(table, chain, number),
-    texts: (table, chains) => kernel.texts(table, chains),
-    glance: async () => ({ state: String(generation) }),
-  };
-  return { tool, backend: createIptablesBackend(port) };
+  const kernel = new FakeIptables({ family: "IPv4", variant, glances: true });
+  return { kernel, backend: createIptablesBackend(kernel) };
 }
 
 const SAYS = "iptables-restore (IPv4) reported success, but the kernel's rules are as they were before";
 
 test("nft: a change that a tool says to have written, and has not, is an error", async () => {
-  const { backend, tool } = liar("nft");
+  const { backend, kernel } = liar("nft");
   await backend.sync(one);
-  tool.lies = true;
+  kernel.lies = true;
   await expect(backend.apply(both, changeOf(one, both))).rejects.toThrow(SAYS);
-  tool.lies = false;
+  kernel.lies = false;
   expect((await backend.apply(both, changeOf(one, both))).kind).toBe("full");
   expect(await backend.difference(both)).toBeUndefined();
 });
 
 test("nft: so is a full sync", async () => {
-  const { backend, tool } = liar("nft");
-  tool.lies = true;
+  const { backend, kernel } = liar("nft");
+  kernel.lies = true;
   await expect(backend.sync(one)).rejects.toThrow(SAYS);
 });
 
 test.each(["sync", "apply"] as const)("legacy: %s: the next check finds it", async (call) => {
-  const { backend, tool } = liar("legacy");
+  const { backend, kernel } = liar("legacy");
   await backend.sync(one);
   expect(await backend.difference(one)).toBeUndefined();
-  tool.lies = true;
+  kernel.lies = true;
   await (call === "sync" ? backend.sync(both) : backend.apply(both, changeOf(one, both)));
-  tool.lies = false;
+  kernel.lies = false;
   expect(await backend.difference(both)).toEqual({
     what: ["chain KUBE-SERVICES of the nat table lacks rules"],
     // The chains of the service are missing as well.

@@ -15,7 +15,7 @@ import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeSockets } from "../src/fake/index.ts";
-import { createUserspaceBackend, type RulesPort } from "../src/index.ts";
+import { createUserspaceBackend } from "../src/index.ts";
 import { type Live, live, type Step, stepOf, World } from "./support/world.ts";
 
 const SLOTS = [1, 2, 3];
@@ -231,48 +231,28 @@ async function ignoringFault(work: Promise<unknown>): Promise<void> {
   });
 }
 
-/** iptables whose restore ends without an error and writes nothing, while it lies. */
+/** iptables that says whether anything changed, and may lie. */
 function liar() {
-  const kernel = new FakeIptables({ family: "IPv4", variant: "nft" });
-  const tool = { lies: false };
-  let generation = 0;
-  const port: RulesPort = {
-    family: "IPv4",
-    variant: "nft",
-    restore: async (payload) => {
-      if (tool.lies) {
-        for await (const _ of payload);
-        return;
-      }
-      await kernel.restore(payload);
-      generation++;
-    },
-    chains: (table) => kernel.chains(table),
-    list: (table, chain) => kernel.list(table, chain),
-    texts: (table, asked) => kernel.texts(table, asked),
-    glance: async () => ({ state: String(generation) }),
-  };
-  return { port, tool };
+  const kernel = new FakeIptables({ family: "IPv4", glances: true });
+  return { kernel, backend: createUserspaceBackend(kernel, { open: new FakeSockets().open }) };
 }
 
 test("a change that was not written is an error at once", async () => {
-  const { port, tool } = liar();
-  const backend = createUserspaceBackend(port, { open: new FakeSockets().open });
+  const { kernel, backend } = liar();
   const world = new World();
   await backend.sync(world.plan());
-  tool.lies = true;
+  kernel.lies = true;
   const change = world.change([[1, { endpoints: [] }]]);
   await expect(change && backend.apply(world.plan(), change)).rejects.toThrow(
     "iptables-restore (IPv4) reported success, but the kernel's rules are as they were before",
   );
-  tool.lies = false;
+  kernel.lies = false;
   await backend.sync(world.plan());
   expect(await backend.difference(world.plan())).toBeUndefined();
 });
 
 test("so is a full sync", async () => {
-  const { port, tool } = liar();
-  tool.lies = true;
-  const backend = createUserspaceBackend(port, { open: new FakeSockets().open });
+  const { kernel, backend } = liar();
+  kernel.lies = true;
   await expect(backend.sync(new World().plan())).rejects.toThrow("reported success");
 });

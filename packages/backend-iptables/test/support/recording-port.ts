@@ -4,10 +4,12 @@ import type { RulesPort } from "../../src/index.ts";
 /** Passes everything on and keeps the payloads. */
 export class RecordingPort implements RulesPort {
   readonly payloads: string[] = [];
+  readonly glance?: NonNullable<RulesPort["glance"]>;
   readonly #port: RulesPort;
 
   constructor(port: RulesPort) {
     this.#port = port;
+    if (port.glance !== undefined) this.glance = port.glance;
   }
 
   get family() {

@@ -34,6 +34,8 @@ export interface FakeIptablesOptions {
   readonly lacking?: Iterable<string>;
   /** Characters of commands that the kernel takes in one transaction, as in a user namespace. Default: any number. */
   readonly room?: number;
+  /** Whether the kernel is asked of tables without their rules, as of nf_tables' generation. Default: it is not. */
+  readonly glances?: boolean;
 }
 
 const TABLES: readonly Table[] = ["filter", "nat", "mangle", "raw", "security"];
@@ -51,6 +53,10 @@ export class FakeIptables implements IptablesClient {
   readonly variant: Variant;
   /** What goes wrong, and which calls there were. */
   readonly faults: Faults;
+  readonly glance?: NonNullable<IptablesClient["glance"]>;
+  /** While true, restores end without an error and write nothing. */
+  lies = false;
+  #generation = 0;
   readonly #kernel: FakeKernel;
   readonly #room: number;
   readonly #size = new TransactionSize();
@@ -61,6 +67,7 @@ export class FakeIptables implements IptablesClient {
     this.variant = options.variant ?? "nft";
     this.faults = options.faults ?? new Faults();
     this.#room = options.room ?? Number.POSITIVE_INFINITY;
+    if (options.glances) this.glance = async () => ({ state: String(this.#generation) });
     const none = new Set<string>();
     this.#kernel = {
       family: this.family,
@@ -78,7 +85,7 @@ export class FakeIptables implements IptablesClient {
       for await (const section of sections(lines(input))) {
         if (left <= 0) throw killed(argv);
         checkRoom(section, this.#room, argv);
-        this.#restore(section, argv);
+        if (!this.lies) this.#restore(section, argv);
         left -= 1;
       }
       if (fault !== undefined) throw killed(argv);
@@ -149,6 +156,7 @@ export class FakeIptables implements IptablesClient {
       fresh.chains.set(name, { name, ...(policy && { policy }), rules: [] });
     }
     this.#tables.set(table, fresh);
+    this.#generation += 1;
   }
 
   /** Carries out one section of a payload: all of it or nothing. */
@@ -162,6 +170,7 @@ export class FakeIptables implements IptablesClient {
       const fault = carryOut(this.#kernel, draft, numbered);
       if (fault !== undefined) throw refused(argv, fault.line, fault.words);
       draft.commit();
+      this.#generation += 1;
     }
   }
 
