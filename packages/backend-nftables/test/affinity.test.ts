@@ -23,18 +23,6 @@ const ALL = sticky("ready", "ready", "ready", "ready");
 const WITHOUT_SECOND = sticky("ready", "none", "ready", "ready");
 const [FIRST, SECOND, THIRD] = ["10.144.0.4", "10.144.0.5", "10.144.128.6"] as const;
 
-test("an endpoint that goes and comes back has another number; the others keep theirs", async () => {
-  const node = await openNode();
-  await node.change(ALL);
-  const [first, second] = [node.numberOf(FIRST), node.numberOf(SECOND)];
-  await node.change(WITHOUT_SECOND);
-  expect(node.numberOf(FIRST)).toBe(first);
-  expect(node.numberOf(SECOND)).toBeUndefined();
-  await node.change(ALL);
-  expect(node.numberOf(FIRST)).toBe(first);
-  expect(node.numberOf(SECOND)).not.toBe(second);
-});
-
 test("of a full sync's clients those of gone endpoints are forgotten, the others keep the time they have left", async () => {
   const node = await openNode();
   await node.change(ALL);
@@ -74,14 +62,6 @@ test("sets of kinds that are not known cost the clients, which is reported, and 
   expect(node.numberOf(FIRST)).toBeDefined();
 });
 
-test("clients that kube-proxy remembers stay with their endpoints", async () => {
-  const node = await openNode();
-  node.world.change([[1, ALL]]);
-  node.fake.put(tableOf(kubeProxysSet(THIRD, { key: CLIENT, expires: 25_000 })));
-  await node.backendAnew().sync(node.world.plan);
-  expect(node.clients()).toEqual([{ client: CLIENT, endpoint: THIRD, expires: 25_000, timeout: 60_000 }]);
-});
-
 test("what kube-proxy remembers is newer than what this mode did, and the later of two of its own counts", async () => {
   const node = await openNode();
   await node.change(ALL);
@@ -95,7 +75,7 @@ test("what kube-proxy remembers is newer than what this mode did, and the later 
   node.fake.put({ ...own, sets: new Map([...own.sets, ...tableOf(...theirs).sets]) });
   await node.backendAnew().sync(node.world.plan);
   expect(node.clients()).toMatchObject([
-    { client: CLIENT, endpoint: THIRD },
+    { client: CLIENT, endpoint: THIRD, expires: 25_000, timeout: 60_000 },
     { client: OTHER, endpoint: FIRST },
   ]);
 });
