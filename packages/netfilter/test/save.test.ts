@@ -44,16 +44,6 @@ describe("parseSave", () => {
 
   test("no text is no table", () => expect(parseSave("").size).toBe(0));
 
-  test("rules that the caller does not want are not read", () => {
-    const broken = TEXT.replace("-j EMPTY", "-j");
-    const chains = parseSave(broken, { keepRules: (table, chain) => table === "nat" && chain === "PREROUTING" }).get(
-      "nat",
-    )?.chains;
-    expect([...(chains?.keys() ?? [])]).toEqual(["PREROUTING", "INPUT", "A", "EMPTY"]);
-    expect(chains?.get("A")?.rules).toEqual([]);
-    expect(chains?.get("PREROUTING")?.rules).toHaveLength(1);
-  });
-
   test.each([
     [TEXT.slice(0, TEXT.indexOf("COMMIT")), "the text ends within table nat"],
     [TEXT + TEXT, "duplicate table nat"],

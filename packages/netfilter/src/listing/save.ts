@@ -3,7 +3,7 @@
 import { Problem } from "../rule/options.ts";
 import type { ChainState, IPFamily, Rule, RuleSet, Table, TableState } from "../rule/rule.ts";
 import { atLine, parseChainLine, parseRuleText, parseTableLine, readRule } from "../text/lines.ts";
-import { BlockScanner, type RuleBlock, ruleLines, ruleTexts, type ScanOptions } from "./rule-blocks.ts";
+import { BlockScanner, type RuleBlock, ruleLines, ruleTexts } from "./rule-blocks.ts";
 
 /** How a save is read. */
 export interface SaveOptions {
@@ -14,8 +14,6 @@ export interface SaveOptions {
    * match of kind "unreadable"), other lines are passed over. Default: it is an error.
    */
   readonly lenient?: boolean;
-  /** Whose rules to keep; the others are passed over unread, their chains kept without rules. Default: all. */
-  readonly keepRules?: (table: Table, chain: string) => boolean;
 }
 
 /** A listing whose rules are read when they are first asked for. */
@@ -41,26 +39,21 @@ export function parseSave(input: string | Iterable<string>, options: SaveOptions
 
 /** `parseSave` for text that arrives bit by bit, as from a pipe. */
 export class SaveParser {
-  readonly #reader: SaveReader<EagerChain>;
+  readonly #reader: SaveReader;
 
-  constructor({ family = "IPv4", keepRules = () => true, lenient = false }: SaveOptions = {}) {
-    const read = lenient ? readRule : parseRuleText;
-    this.#reader = new SaveReader(
-      (declared, table) =>
-        new EagerChain(declared, keepRules(table, declared.name) ? (text) => read(text, 0, family) : undefined),
-      { lenient },
-    );
+  constructor({ family = "IPv4", lenient = false }: SaveOptions = {}) {
+    this.#reader = new SaveReader(family, lenient);
   }
 
-  /** @throws RuleParseError */
+  /** @throws RuleParseError for a line that is neither a table, a chain, a rule nor COMMIT */
   push(chunk: string): void {
     this.#reader.push(chunk);
   }
 
-  /** @throws RuleParseError when a table was begun and not committed */
+  /** @throws RuleParseError when a table was begun and not committed, and for a rule that cannot be read */
   end(): RuleSet {
     const tables = this.#reader.end();
-    return new Map([...tables].map(([table, { chains }]) => [table, { table, chains: states(chains) }]));
+    return new Map(Array.from(tables, ([table, { chains }]) => [table, { table, chains: states(chains) }]));
   }
 }
 
@@ -69,10 +62,10 @@ export class SaveParser {
  * is first asked for. Knows the line of each rule.
  */
 export class LazySaveParser {
-  readonly #reader: SaveReader<TextChain>;
+  readonly #reader: SaveReader;
 
   constructor({ family = "IPv4" }: Pick<SaveOptions, "family"> = {}) {
-    this.#reader = new SaveReader((declared) => new TextChain(declared, family));
+    this.#reader = new SaveReader(family, false);
   }
 
   /** @throws RuleParseError for a line that is neither a table, a chain, a rule nor COMMIT */
@@ -117,14 +110,17 @@ export class TextChain implements SavedChain {
   readonly name: string;
   readonly policy?: "ACCEPT" | "DROP";
   readonly #family: IPFamily;
+  readonly #lenient: boolean;
   /** Rules of a chain stand together: more than one block is rare. */
   #blocks: RuleBlock | readonly RuleBlock[] = NONE;
   #asked: ParsedRules | undefined;
 
-  constructor({ name, policy }: Omit<ChainState, "rules">, family: IPFamily) {
+  /** @param lenient a rule that can't be read is its text */
+  constructor({ name, policy }: Omit<ChainState, "rules">, family: IPFamily, lenient = false) {
     this.name = name;
     if (policy !== undefined) this.policy = policy;
     this.#family = family;
+    this.#lenient = lenient;
   }
 
   /**
@@ -185,6 +181,7 @@ export class TextChain implements SavedChain {
   }
 
   #parse(text: string, index: number): Rule {
+    if (this.#lenient) return readRule(text, 0, this.#family);
     try {
       return parseRuleText(text, 0, this.#family);
     } catch (error) {
@@ -202,54 +199,26 @@ export class TextChain implements SavedChain {
   }
 }
 
-function states(chains: ReadonlyMap<string, EagerChain>): ReadonlyMap<string, ChainState> {
-  return new Map([...chains].map(([name, { state }]) => [name, state]));
+function states(chains: ReadonlyMap<string, SavedChain>): ReadonlyMap<string, ChainState> {
+  return new Map(
+    Array.from(chains, ([name, { policy, rules }]) => [name, { name, ...(policy !== undefined && { policy }), rules }]),
+  );
 }
 
-interface ChainSink {
-  add(block: RuleBlock): void;
-}
-
-class EagerChain implements ChainSink {
-  readonly state: ChainState;
-  readonly #rules: Rule[] = [];
-  readonly #read: ((text: string) => Rule) | undefined;
-
-  /** @param read undefined: rules are passed over */
-  constructor(declared: Omit<ChainState, "rules">, read: ((text: string) => Rule) | undefined) {
-    this.state = { ...declared, rules: this.#rules };
-    this.#read = read;
-  }
-
-  add(block: RuleBlock): void {
-    const read = this.#read;
-    if (read === undefined) return;
-    const { name } = this.state;
-    const texts = ruleTexts(name, block);
-    const lines = ruleLines(block, texts);
-    for (const [at, text] of texts.entries()) {
-      this.#rules.push(atLine(lines[at] ?? block.line, `-A ${name} ${text}`, () => read(text)));
-    }
-  }
-}
-
-interface ReadTable<Chain> {
+interface ReadTable {
   readonly table: Table;
-  readonly chains: Map<string, Chain>;
+  readonly chains: Map<string, TextChain>;
 }
 
-class SaveReader<Chain extends ChainSink> {
-  readonly #open: (declared: Omit<ChainState, "rules">, table: Table) => Chain;
+class SaveReader {
+  readonly #family: IPFamily;
   readonly #lenient: boolean;
   readonly #scanner: BlockScanner;
-  readonly #tables = new SavedTables<ReadTable<Chain>>((table) => ({ table, chains: new Map() }));
+  readonly #tables = new SavedTables();
 
   /** @param lenient what can't be read within a table is passed over */
-  constructor(
-    open: (declared: Omit<ChainState, "rules">, table: Table) => Chain,
-    { lenient = false }: ScanOptions = {},
-  ) {
-    this.#open = open;
+  constructor(family: IPFamily, lenient: boolean) {
+    this.#family = family;
     this.#lenient = lenient;
     const sink = {
       rules: (chain: string, block: RuleBlock) => this.#addRules(chain, block),
@@ -262,7 +231,7 @@ class SaveReader<Chain extends ChainSink> {
     this.#scanner.push(chunk);
   }
 
-  end(): ReadonlyMap<Table, ReadTable<Chain>> {
+  end(): ReadonlyMap<Table, ReadTable> {
     this.#scanner.end();
     return atLine(this.#scanner.line, "", () => this.#tables.end());
   }
@@ -281,10 +250,10 @@ class SaveReader<Chain extends ChainSink> {
   }
 
   #addChain(line: string): void {
-    const { table, chains } = this.#tables.current;
+    const { chains } = this.#tables.current;
     const declared = parseChainLine(line);
     if (this.#lenient && chains.has(declared.name)) return;
-    chains.set(declared.name, this.#open(declared, table));
+    chains.set(declared.name, new TextChain(declared, this.#family, this.#lenient));
   }
 
   #addRules(name: string, block: RuleBlock): void {
@@ -296,7 +265,7 @@ class SaveReader<Chain extends ChainSink> {
 }
 
 /** @throws Problem for rules of a chain that the table has not got */
-function undeclared(tables: SavedTables<unknown>, name: string): never {
+function undeclared(tables: SavedTables, name: string): never {
   tables.current;
   throw new Problem(`chain ${name} is not declared`);
 }
@@ -306,16 +275,9 @@ function firstLine({ text, from, to }: RuleBlock): string {
 }
 
 /** The tables of a listing, one after the other: `*nat`, what is in it, `COMMIT`. */
-class SavedTables<Content> {
-  readonly #make: (table: Table) => Content;
-  readonly #done = new Map<Table, Content>();
-  #table: Table | undefined;
-  #content: Content | undefined;
-
-  /** @param make what the content of a table that begins goes to */
-  constructor(make: (table: Table) => Content) {
-    this.#make = make;
-  }
+class SavedTables {
+  readonly #done = new Map<Table, ReadTable>();
+  #open: ReadTable | undefined;
 
   /**
    * Reads a line that is neither a chain nor a rule.
@@ -330,34 +292,32 @@ class SavedTables<Content> {
   }
 
   /** The table that was begun and not committed, if any. */
-  get open(): Content | undefined {
-    return this.#content;
+  get open(): ReadTable | undefined {
+    return this.#open;
   }
 
   /** @throws Problem when no table was begun */
-  get current(): Content {
-    if (this.#content === undefined) throw new Problem("no table was begun");
-    return this.#content;
+  get current(): ReadTable {
+    if (this.#open === undefined) throw new Problem("no table was begun");
+    return this.#open;
   }
 
   /** @throws Problem when a table was begun and not committed */
-  end(): ReadonlyMap<Table, Content> {
-    if (this.#table !== undefined) throw new Problem(`the text ends within table ${this.#table}`);
+  end(): ReadonlyMap<Table, ReadTable> {
+    if (this.#open !== undefined) throw new Problem(`the text ends within table ${this.#open.table}`);
     return this.#done;
   }
 
   #begin(table: Table): void {
-    if (this.#table !== undefined) throw new Problem(`table ${this.#table} is not committed yet`);
+    if (this.#open !== undefined) throw new Problem(`table ${this.#open.table} is not committed yet`);
     if (this.#done.has(table)) throw new Problem(`duplicate table ${table}`);
-    this.#table = table;
-    this.#content = this.#make(table);
+    this.#open = { table, chains: new Map() };
   }
 
   #commit(): void {
-    const content = this.current;
-    if (this.#table !== undefined) this.#done.set(this.#table, content);
-    this.#table = undefined;
-    this.#content = undefined;
+    const open = this.current;
+    this.#done.set(open.table, open);
+    this.#open = undefined;
   }
 }
 
