@@ -1,4 +1,7 @@
-/** ipset in memory, line by line. */
+/**
+ * ipset in memory, line by line. The tool collects additions to one set, and loses those before a line that it refuses:
+ * here they count.
+ */
 
 import {
   DEFAULT_MAX_ELEMENTS,
@@ -11,7 +14,7 @@ import {
 import type { IpsetClient } from "../ipset.ts";
 import type { Argv } from "../runner.ts";
 import { Faults, singleStep } from "./faults.ts";
-import { type Executor, execute, type Outcome } from "./ipvs.ts";
+import { execute, type Outcome } from "./ipvs.ts";
 
 /** The tool and the kernel that the fake stands for. */
 export interface FakeIpsetOptions {
@@ -65,7 +68,11 @@ export class FakeIpset implements IpsetClient {
 
   async change(commands: readonly SetCommand[]): Promise<void> {
     const byTool = (some: readonly SetCommand[]) =>
-      execute(this.faults, ["ipset", "-exist", "restore"], some, this.#session());
+      execute(this.faults, ["ipset", "-exist", "restore"], some, (command, number): Outcome => {
+        const refused = this.#check(command) ?? this.#carryOut(command);
+        if (refused === undefined) return undefined;
+        return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
+      });
     if (!this.#netlink) return byTool(commands);
     if (!commands.every((command) => "member" in command)) {
       // As the client does: the tool stops at the first line that it refuses.
@@ -78,12 +85,11 @@ export class FakeIpset implements IpsetClient {
     }
     // Each member is a message of its own there, and those after a refused one are carried out.
     const refused: RefusedCommand<SetCommand>[] = [];
-    const take = (command: SetCommand): Outcome => {
+    await execute(this.faults, ["netlink", "ipset"], commands, (command): Outcome => {
       const reason = this.#check(command) ?? this.#carryOut(command);
       if (reason !== undefined) refused.push({ command, text: `ipset: ${renderSetCommand(command)}: ${reason}` });
       return undefined;
-    };
-    await execute(this.faults, ["netlink", "ipset"], commands, { take });
+    });
     if (refused.length > 0) throw new RefusedCommands(refused);
   }
 
@@ -97,30 +103,6 @@ export class FakeIpset implements IpsetClient {
       const refused = this.#check(command) ?? this.#carryOut(command);
       if (refused !== undefined) throw new Error(refused);
     }
-  }
-
-  /** Additions (deletions) to one set are collected and sent together; a command that the tool refuses loses them. */
-  #session(): Executor<SetCommand> {
-    let collected: { readonly command: SetCommand; readonly number: number }[] = [];
-    const send = (): Outcome => {
-      for (const { command, number } of collected.splice(0)) {
-        const refused = this.#carryOut(command);
-        if (refused !== undefined) return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
-      }
-      return undefined;
-    };
-    const take = (command: SetCommand, number: number): Outcome => {
-      const refused = this.#check(command);
-      if (refused !== undefined) {
-        collected = [];
-        return { stop: `ipset v7.17: Error in line ${number}: ${refused}`, exitCode: 1 };
-      }
-      const first = collected[0]?.command;
-      const outcome = first === undefined || goTogether(first, command) ? undefined : send();
-      collected.push({ command, number });
-      return outcome ?? ("member" in command ? undefined : send());
-    };
-    return { take, end: send };
   }
 
   /** What the tool sees by itself, before it sends anything. */
@@ -160,10 +142,6 @@ export class FakeIpset implements IpsetClient {
     else if (present.type !== set.type) return "Set cannot be created: set with the same name already exists";
     return undefined;
   }
-}
-
-function goTogether(a: SetCommand, b: SetCommand): boolean {
-  return "member" in a && "member" in b && a.kind === b.kind && a.set === b.set;
 }
 
 const PARTS: Readonly<Record<string, RegExp>> = {

@@ -73,7 +73,7 @@ export class FakeIpvsadm implements IpvsadmClient {
   async change(commands: Iterable<ServerCommand>): Promise<void> {
     const argv = this.#call("restore");
     if (!this.#supported) await this.#do(argv, () => {});
-    await execute(this.faults, argv, commands, { take: (command) => this.#carryOut(command) });
+    await execute(this.faults, argv, commands, (command) => this.#carryOut(command));
   }
 
   setTimeouts({ tcp = 0, tcpFin = 0, udp = 0 }: IpvsTimeouts): Promise<void> {
@@ -239,14 +239,11 @@ export class FakeLinks implements LinksClient {
   }
 
   async change(commands: Iterable<LinkCommand>): Promise<void> {
-    await execute(this.faults, this.#netlink ? ["netlink", "ip"] : ["ip", "-batch", "-"], commands, {
-      take: (command, number) => this.#take(command, number),
+    const argv: Argv = this.#netlink ? ["netlink", "ip"] : ["ip", "-batch", "-"];
+    await execute(this.faults, argv, commands, (command, number) => {
+      const refused = this.#carryOut(command);
+      return refused === undefined ? undefined : { stop: `${refused}\nCommand failed -:${number}`, exitCode: 1 };
     });
-  }
-
-  #take(command: LinkCommand, number: number): Outcome {
-    const refused = this.#carryOut(command);
-    return refused === undefined ? undefined : { stop: `${refused}\nCommand failed -:${number}`, exitCode: 1 };
   }
 
   #carryOut(command: LinkCommand): string | undefined {
@@ -273,39 +270,30 @@ export class FakeLinks implements LinksClient {
 /** What became of one command: taken; reported on stderr and skipped; or the end of the process. */
 export type Outcome = undefined | { readonly skip: string } | { readonly stop: string; readonly exitCode: number };
 
-/** What does commands without a transaction, each of them before it takes the next one. */
-export interface Executor<Command> {
-  /** @param number from 1 */
-  take(command: Command, number: number): Outcome;
-  /** Called after the last command. */
-  end?(): Outcome;
-}
-
 /**
- * Does commands with the faults that were planned: killed after so many of them, or just when all was done.
+ * Does commands without a transaction, with the faults that were planned: killed after so many of them, or just when
+ * all was done.
  *
+ * @param take does one before it gets the next; their numbers begin with 1
  * @throws CommandError as the real client does: for a refused command, for skipped ones (exit code 0), and for kills
  */
 export async function execute<Command>(
   faults: Faults,
   argv: Argv,
   commands: Iterable<Command>,
-  { take, end }: Executor<Command>,
+  take: (command: Command, number: number) => Outcome,
 ): Promise<void> {
   const fault = await faults.enter(argv);
   let left = fault?.kind === "kill" ? (fault.transactions ?? 0) : Number.POSITIVE_INFINITY;
   const skipped: string[] = [];
-  const heed = (outcome: Outcome) => {
-    if (outcome === undefined) return;
-    if ("skip" in outcome) skipped.push(outcome.skip);
-    else throw ended(argv, outcome.exitCode, [...skipped, outcome.stop]);
-  };
   let number = 0;
   for (const command of commands) {
     if (left-- <= 0) throw killed(argv);
-    heed(take(command, ++number));
+    const outcome = take(command, ++number);
+    if (outcome === undefined) continue;
+    if ("stop" in outcome) throw ended(argv, outcome.exitCode, [...skipped, outcome.stop]);
+    skipped.push(outcome.skip);
   }
-  heed(end?.());
   if (fault !== undefined) throw killed(argv);
   if (skipped.length > 0) throw ended(argv, 0, skipped);
 }
