@@ -28,34 +28,6 @@ kernelSuite("network namespace", () => {
     expect((await runner.run(["ip", "route"])).stdout).toBe("");
   });
 
-  test("gives the right to change it", async () => {
-    const namespace = await make();
-    const runner = createRunner({ prefix: namespace.argvPrefix, env: namespace.env });
-    await runner.run(["ip", "addr", "add", "192.0.2.1/32", "dev", "lo"]);
-    expect((await runner.run(["ip", "addr"])).stdout).toContain("192.0.2.1/32");
-  });
-
-  test("interfaces move to one made next to it", async () => {
-    const one = await make();
-    const two = await make({ alongside: one });
-    const inOne = createRunner({ prefix: one.argvPrefix });
-    await inOne.run([
-      "ip",
-      "link",
-      "add",
-      "veth-a",
-      "type",
-      "veth",
-      "peer",
-      "name",
-      "veth-b",
-      "netns",
-      String(two.pid),
-    ]);
-    const { stdout } = await createRunner({ prefix: two.argvPrefix }).run(["ip", "-json", "link", "show", "veth-b"]);
-    expect(JSON.parse(stdout)).toHaveLength(1);
-  });
-
   test.runIf(process.getuid?.() === 0)("a whole one takes along what runs and what is mounted in it", async () => {
     const namespace = await make({ whole: true });
     const runner = createRunner({ prefix: namespace.argvPrefix });

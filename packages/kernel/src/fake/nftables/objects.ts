@@ -278,9 +278,6 @@ function isUsed({ chains }: FakeTable, flowtable: string): boolean {
   );
 }
 
-/** Registers of 32 bits. */
-const REGISTERS = 16;
-
 /** What the kernel refuses when it takes a rule in: what it refers to is not there, or not of that kind. */
 function checkExpressions(table: FakeTable, expressions: readonly Expression[]): Refused {
   for (const expression of expressions) {
@@ -307,27 +304,24 @@ function checkTarget(table: FakeTable, name: string | undefined): Refused {
 
 function checkLookup(
   table: FakeTable,
-  { set: name, from, to, inverted }: Extract<Expression, { readonly kind: "lookup" }>,
+  { set: name, to, inverted }: Extract<Expression, { readonly kind: "lookup" }>,
 ): Refused {
   const set = table.sets.get(name)?.facts;
   if (set === undefined) return "ENOENT";
-  if (!fits(from, lengthOf(set.key))) return "ERANGE";
   if (to === undefined) return set.data === undefined && set.objects === undefined ? undefined : "EINVAL";
   if (inverted || set.data === undefined) return "EINVAL";
-  if ((to === "verdict") !== (set.data === "verdict")) return "EINVAL";
-  return to === "verdict" || set.data === "verdict" || fits(to, lengthOf(set.data)) ? undefined : "ERANGE";
+  return (to === "verdict") === (set.data === "verdict") ? undefined : "EINVAL";
 }
 
 function checkDynset(
   table: FakeTable,
-  { set: name, from, value, timeout }: Extract<Expression, { readonly kind: "dynset" }>,
+  { set: name, value, timeout }: Extract<Expression, { readonly kind: "dynset" }>,
 ): Refused {
   const set = table.sets.get(name)?.facts;
   if (set === undefined) return "ENOENT";
   if (!isHashTable(set)) return "ENOTSUP";
   if (set.flags.includes("constant")) return "EBUSY";
   if (timeout !== undefined && !set.flags.includes("timeout")) return "ENOTSUP";
-  if (!fits(from, lengthOf(set.key))) return "ERANGE";
   return (value !== undefined) === (set.data !== undefined) ? undefined : "EINVAL";
 }
 
@@ -335,8 +329,4 @@ function checkDynset(
 function isHashTable({ flags, size }: Omit<NftSet, "elements">): boolean {
   if (flags.includes("interval")) return false;
   return size === undefined || flags.includes("dynamic") || flags.includes("timeout");
-}
-
-function fits(from: number, bytes: number): boolean {
-  return from + Math.ceil(bytes / 4) <= REGISTERS;
 }
