@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { calmNodes, cannedAnswers, HOSTILE } from "./support/answers.ts";
 import { inBrowser } from "./support/browser.ts";
 import { Events, LiveObjects, type SentEvent, shop } from "./support/objects.ts";
-import { addressOf, cookieOf, openConsole, setHidden, setupOf, visit, visitPage } from "./support/page.ts";
+import { addressOf, cookieOf, openConsole, setHidden, setupOf, visit } from "./support/page.ts";
 
 const on = inBrowser();
 
@@ -11,9 +11,7 @@ const nodes = { answers: () => cannedAnswers, looking: calmNodes };
 
 describe("flows", () => {
   test("by service and endpoint, those that hang marked and first, and one service's only", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/flows", "Flows");
+    const { page, go } = await on.visit("#/flows", "Flows", { ...nodes });
     const sums = page.getByRole("region", { name: "By service and endpoint" });
     expect(await sums.getByRole("row", { name: "shop/web" }).textContent()).toMatch(/tcp port http\s*4117\.2KB7\.7MB$/);
     expect(await sums.getByRole("row", { name: "10.144.2.8:8080" }).textContent()).toContain("terminating");
@@ -26,8 +24,7 @@ describe("flows", () => {
   });
 
   test("curves grow with each look, in words and as a table as well, on both pages", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-    const { page, go, complaints } = await visitPage(on.browser, running.url);
+    const { page, go, complaints } = await on.visit("#/overview", "Overview", { ...nodes });
     const grows = async () => {
       const curves = page.getByRole("region", { name: "Over time" });
       await curves.getByText(/^New connections a second: \d/).waitFor();
@@ -56,8 +53,7 @@ describe("flows", () => {
       return cannedAnswers.gets["/api/flows"]?.(query, undefined);
     };
     const answers = () => ({ ...cannedAnswers, gets: { ...cannedAnswers.gets, "/api/flows": counting } });
-    await using running = await openConsole(new LiveObjects(shop), on.html, { ...nodes, answers });
-    const { page, go } = await visitPage(on.browser, running.url);
+    const { page, go } = await on.visit("#/overview", "Overview", { ...nodes, answers });
     await page.clock.install();
     await go("#/flows", "Flows");
     await page.getByRole("heading", { name: "Connections" }).waitFor();
@@ -90,9 +86,7 @@ describe("flows", () => {
   });
 
   test("of a service, by its endpoints, on request", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/service/shop/web", "shop/web");
+    const { page } = await on.visit("#/service/shop/web", "shop/web", { ...nodes });
     await page.getByRole("button", { name: "Count connections on node-a" }).press("Enter");
     const panel = page.getByRole("region", { name: "Connections" });
     expect(await panel.getByRole("row", { name: "10.144.1.5:8080" }).textContent()).toMatch(/node-a2–8\.6KB3\.8MB$/);
@@ -101,9 +95,7 @@ describe("flows", () => {
 });
 
 test("doctor: what is bad comes first with what to do, node by node, what is good stays closed", async () => {
-  await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-  const { page, go } = await visitPage(on.browser, running.url);
-  await go("#/doctor", "Doctor");
+  const { page } = await on.visit("#/doctor", "Doctor", { ...nodes });
   const node = (name: string) => page.getByRole("region", { name });
   await node("node-b").getByText("nothing is bad").waitFor();
   expect(await node("node-a").getByRole("row").nth(1).textContent()).toMatch(/ip_forward.*bad.*0→ sysctl -w/);
@@ -116,9 +108,7 @@ test("doctor: what is bad comes first with what to do, node by node, what is goo
 });
 
 test("networks: what the agent has learned, from which object and since when, and what contradicts", async () => {
-  await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-  const { page, go } = await visitPage(on.browser, running.url);
-  await go("#/networks", "Networks");
+  const { page } = await on.visit("#/networks", "Networks", { ...nodes });
   const panel = page.getByRole("region", { name: "Learned from objects" });
   await panel.getByText("agent of node-a").waitFor();
   const row = (name: string) => panel.getByRole("row", { name });
@@ -137,9 +127,7 @@ test("networks: what the agent has learned, from which object and since when, an
 
 test("owners before: what changed since the console was started, and why", async () => {
   const objects = new LiveObjects(shop);
-  await using running = await openConsole(objects, on.html);
-  const { page, go } = await visitPage(on.browser, running.url);
-  await go("#/service/default/no-endpoint", "default/no-endpoint");
+  const { page } = await on.visit("#/service/default/no-endpoint", "default/no-endpoint", { source: objects });
   await page.getByText("Nothing has changed since this console was started").waitFor();
   const endpoints = [{ address: "10.244.0.77", nodeName: "node-b" }];
   await objects.put(
@@ -210,9 +198,10 @@ describe("what networks' objects say is followed", () => {
 describe("on the page", () => {
   test("a Subnet turns a service's owner without a reload, with its name and since when", async () => {
     const objects = new LiveObjects(shop);
-    await using running = await openConsole(objects, on.html, { setup: setup() });
-    const { page, go, complaints } = await visitPage(on.browser, running.url);
-    await go("#/service/default/nginx-ovn", "default/nginx-ovn");
+    const { page, go, complaints } = await on.visit("#/service/default/nginx-ovn", "default/nginx-ovn", {
+      source: objects,
+      setup: setup(),
+    });
     const family = page.getByRole("region", { name: "IPv4" });
     await family.getByRole("heading", { name: /IPv4 .*ours/ }).waitFor();
     await page.evaluate("globalThis.same = true");

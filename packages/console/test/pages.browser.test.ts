@@ -37,8 +37,7 @@ describe("pages", () => {
       ["a narrow window", false, 390],
     ])("in %s: axe finds nothing, nothing else is asked for, nothing is complained of", async (_what, dark, width) => {
       const nodes = { answers: () => cannedAnswers, looking: calmNodes, setup: fastPathSetup() };
-      await using running = await openConsole(new LiveObjects(shop), on.html, nodes);
-      const { page, complaints, go } = await visitPage(on.browser, running.url, { dark, width });
+      const { page, complaints, go } = await on.visit("#/overview", "Overview", { ...nodes, dark, width });
       for (const [place, heading] of PLACES) {
         await go(place, heading);
         await page.locator("main", { hasNotText: /\basking\b/ }).waitFor();
@@ -68,9 +67,7 @@ describe("pages", () => {
   });
 
   test("a service: owner and why, each frontend, each endpoint with why it is in or out, a picture", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/service/shop/web", "shop/web");
+    const { page } = await on.visit("#/service/shop/web", "shop/web");
     const row = (name: string) => page.getByRole("row", { name });
     expect(await row("load-balancer 203.0.113.9:80").textContent()).toMatch(/Local.*2 cluster.*masqueraded.*1 local/);
     expect(await row("10.144.2.8:8080").textContent()).toContain("terminating; other endpoints are ready");
@@ -82,9 +79,7 @@ describe("pages", () => {
   });
 
   test("a trace: each end with its share, red where it ends badly, and the command that says the same", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/trace", "Trace");
+    const { page } = await on.visit("#/trace", "Trace", { answers: () => cannedAnswers });
     await page.getByLabel("To:").fill("10.96.0.10:80");
     await page.getByLabel("To:").press("Enter");
     await page.getByRole("region", { name: "50 % to 10.144.1.5:8080" }).waitFor();
@@ -94,18 +89,14 @@ describe("pages", () => {
   });
 
   test("what if: which traffic a CIDR would change", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/networks", "Networks");
+    const { page } = await on.visit("#/networks", "Networks", { answers: () => cannedAnswers });
     await page.getByRole("link", { name: "which traffic would change" }).click();
     const row = page.getByRole("row", { name: "tcp 10.96.0.10:80" });
     expect(await row.textContent()).toMatch(/10\.144\.1\.5:8080 50 %, 10\.144\.2\.6:8080 50 %.*10\.144\.1\.5:8080$/);
   });
 
   test("what if: CIDRs that would be held, with the line that accepts them, and services that change hands", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, { answers: () => cannedAnswers });
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/what-if", "What if");
+    const { page } = await on.visit("#/what-if", "What if", { answers: () => cannedAnswers });
     const files = [{ name: "subnet.yaml", mimeType: "text/plain", buffer: Buffer.from("kind: Subnet") }];
     await page.getByLabel("Add objects from files").setInputFiles(files);
     await expect.poll(() => page.getByRole("textbox", { name: "Objects that come" }).inputValue()).toBe("kind: Subnet");
@@ -119,25 +110,20 @@ describe("pages", () => {
 
   test("objects that cannot be read stand on the first page, with field and why", async () => {
     const bad = service("bad", { clusterIPs: ["10.96.0.300"], ports: [{ port: 80 }] });
-    await using running = await openConsole(new LiveObjects([...shop, bad]), on.html);
-    const { page } = await visitPage(on.browser, running.url);
+    const { page } = await on.visit("#/overview", "Overview", { source: new LiveObjects([...shop, bad]) });
     await page.getByRole("heading", { name: "1 object cannot be read" }).waitFor();
     expect(await page.getByRole("row", { name: "Service default/bad" }).textContent()).toContain("spec.clusterIPs[0]");
   });
 
   test("a change is there by itself", async () => {
     const objects = new LiveObjects(shop);
-    await using running = await openConsole(objects, on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services", { source: objects });
     await objects.put(service("new", { clusterIPs: ["10.96.0.99"], ports: [{ port: 443 }] }));
     await page.getByRole("link", { name: "default/new" }).waitFor();
   });
 
   test("the keyboard is enough", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services");
     await page.keyboard.press("/");
     await page.keyboard.type("10.144.2.7");
     await page.getByText("1 of 5").waitFor();
@@ -232,8 +218,7 @@ describe("pages", () => {
 
   describe("10,000 services", () => {
     test("are there at once, are found at once, and scroll without a blank row", async ({ annotate }) => {
-      await using running = await openConsole(new LiveObjects(manyServices(10_000)), on.html);
-      const { page, go } = await visitPage(on.browser, running.url);
+      const { page, go } = await on.visit("#/overview", "Overview", { source: new LiveObjects(manyServices(10_000)) });
       const began = performance.now();
       await go("#/services", "Services");
       await page.reload();
@@ -288,9 +273,7 @@ describe("late effects", () => {
 `;
 
   test("what the server sends before the page's first effects is shown", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, { looking: calmNodes });
-    const { page, go } = await visitPage(on.browser, running.url, { script: LATE });
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services", { looking: calmNodes, script: LATE });
     expect(await page.getByRole("link", { name: "shop/web" }).count()).toBeGreaterThan(0);
   });
 });

@@ -17,9 +17,7 @@ const standing = (page: Page) => expect.poll(() => page.locator("header .badge")
 
 describe("the list of services", () => {
   test("is filtered and sorted, and its address is a link to that", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services", "Services");
+    const { page, go } = await on.visit("#/services", "Services");
     await choice(page, "Namespace").selectOption("default");
     await page.getByText("4 of 5").waitFor();
     await choice(page, "State").selectOption("no ready endpoint");
@@ -41,9 +39,10 @@ describe("the list of services", () => {
   });
 
   test("is readable on a phone as well, when most of it is not in the document", async () => {
-    await using running = await openConsole(new LiveObjects(manyServices(100)), on.html);
-    const { page, go } = await visitPage(on.browser, running.url, { width: 390 });
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services", {
+      source: new LiveObjects(manyServices(100)),
+      width: 390,
+    });
     await page.locator(".list .space").waitFor({ state: "attached" });
     const widths = await page
       .locator(".list thead th")
@@ -63,9 +62,7 @@ describe("the list of services", () => {
       const creationTimestamp = new Date(Date.now() - 110 * 60_000).toISOString();
       return { ...object, metadata: { ...object.metadata, creationTimestamp } };
     });
-    await using running = await openConsole(new LiveObjects(old), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services", { source: new LiveObjects(old) });
     const ages = page.getByText(/^11\d min$/);
     await ages.first().waitFor();
     const cut = page.locator(".list .number").evaluateAll((cells) => {
@@ -75,17 +72,14 @@ describe("the list of services", () => {
   });
 
   test("says why it is empty", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services?namespace=shop&owner=foreign", "Services");
+    const { page } = await on.visit("#/services?namespace=shop&owner=foreign", "Services");
     await page.getByText("There is no service in namespace shop, that is another network's.").waitFor();
     await page.getByRole("link", { name: "All services" }).click();
     await page.getByRole("link", { name: "shop/web" }).waitFor();
   });
 
   test("each number of the overview leads to its services", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html, { looking: calmNodes });
-    const { page, go } = await visitPage(on.browser, running.url);
+    const { page, go } = await on.visit("#/overview", "Overview", { looking: calmNodes });
     for (const [tile, services] of [
       [/^1 ?no ready endpoint/, ["default/no-endpoint"]],
       [/^1 ?draining/, ["shop/web"]],
@@ -107,8 +101,7 @@ describe("the list of services", () => {
       kernel: async () => [{ family: "IPv4", services }],
       agent: async () => ({ mode: "nftables", healthy: true }),
     });
-    await using running = await openConsole(new LiveObjects(manyServices(30)), on.html, { looking });
-    const { page } = await visitPage(on.browser, running.url);
+    const { page } = await on.visit("#/overview", "Overview", { source: new LiveObjects(manyServices(30)), looking });
     const panel = page.getByRole("region", { name: "What differs" });
     await panel.getByText("This looks like another configuration").waitFor();
     expect(await panel.getByRole("heading", { level: 3 }).count()).toBe(10);
@@ -120,9 +113,7 @@ describe("the list of services", () => {
   });
 
   test("/ leads to the search box from any page, and stays a letter in a text", async () => {
-    await using running = await openConsole(new LiveObjects(shop), on.html);
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/what-if", "What if");
+    const { page } = await on.visit("#/what-if", "What if");
     await page.getByLabel("A CIDR").press("/");
     expect(await page.getByLabel("A CIDR").inputValue()).toBe("/");
     await page.getByRole("heading", { name: "What if" }).click();
@@ -146,8 +137,10 @@ test("a service's port says whether its connections are on the fast path, where 
     endpoints: [{ address: "10.144.1.8", nodeName: "node-a" }],
   });
   const objects = [...shop, excepted, endpoints];
-  await using running = await openConsole(new LiveObjects(objects), on.html, { setup: fastPathSetup() });
-  const { page, go } = await visitPage(on.browser, running.url);
+  const { page, go } = await on.visit("#/overview", "Overview", {
+    source: new LiveObjects(objects),
+    setup: fastPathSetup(),
+  });
   const panel = page.getByRole("region", { name: "IPv4" });
   const line = panel.getByText(/^Fast path: /);
   await go("#/service/shop/web", "shop/web");
@@ -176,9 +169,7 @@ const failing: SourceReport = {
 describe("what is shown is live", () => {
   test("only where the API server answers; what was known stays", async () => {
     const health = new SourceHealth();
-    await using running = await openConsole(new LiveObjects(shop), on.html, { health });
-    const { page, go } = await visitPage(on.browser, running.url);
-    await go("#/services", "Services");
+    const { page } = await on.visit("#/services", "Services", { health });
     await standing(page).toBe("✓live");
     health.take(failing);
     await page.getByRole("alert").getByText("https://10.0.0.1:6443 does not answer for services").waitFor();

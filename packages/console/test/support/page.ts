@@ -16,7 +16,7 @@ export function builtPage(): Promise<string> {
   return built;
 }
 
-interface Visit {
+export interface Visit {
   readonly page: Page;
   /** What the page asked for elsewhere, and what the browser complained of: nothing, if all is well. */
   readonly complaints: readonly string[];
@@ -24,16 +24,16 @@ interface Visit {
   go(place: string, heading: string | RegExp): Promise<void>;
 }
 
-/**
- * Opens the address as its first visitor.
- *
- * @param options width: of the window in pixels, default 1280; script: what runs in the page before its own
- */
-export async function visitPage(
-  browser: Browser,
-  url: string,
-  options: { readonly dark?: boolean; readonly width?: number; readonly script?: string } = {},
-): Promise<Visit> {
+export interface VisitOptions {
+  readonly dark?: boolean;
+  /** Of the window in pixels; default 1280. */
+  readonly width?: number;
+  /** What runs in the page before its own. */
+  readonly script?: string;
+}
+
+/** Opens the address as its first visitor. */
+export async function visitPage(browser: Browser, url: string, options: VisitOptions = {}): Promise<Visit> {
   const colorScheme = options.dark === true ? "dark" : "light";
   const viewport = { width: options.width ?? 1_280, height: 800 };
   const context = await browser.newContext({ colorScheme, viewport });
