@@ -1,16 +1,7 @@
 import { VirtualClock } from "@fairlead/base/testing";
 import type { VirtualServer } from "@fairlead/netfilter";
 import { describe, expect, test } from "vitest";
-import {
-  FakeConntrack,
-  FakeIpset,
-  FakeIptables,
-  FakeIpvsadm,
-  FakeLinks,
-  FakeRunner,
-  Faults,
-} from "../src/fake/index.ts";
-import { IptablesError } from "../src/index.ts";
+import { FakeConntrack, FakeIpset, FakeIptables, FakeIpvsadm, FakeLinks, Faults } from "../src/fake/index.ts";
 import { checkIpset, checkIpvsadm, IPSET_CASES, IPVSADM_CASES } from "./line-tools.ts";
 
 const TWO = "*filter\n:A - [0:0]\nCOMMIT\n*nat\n:B - [0:0]\nCOMMIT\n";
@@ -21,19 +12,6 @@ async function chains(iptables: FakeIptables): Promise<string[]> {
 }
 
 describe("faults", () => {
-  test("the next calls fail, then it works again", async () => {
-    const iptables = new FakeIptables({ family: "IPv4" });
-    iptables.faults.failNext({ kind: "fail", exitCode: 4, stderr: "out of memory" }, 2);
-    await expect(iptables.restore(TWO)).rejects.toMatchObject({
-      kind: "failed",
-      cause: { exitCode: 4, stderr: "out of memory" },
-    });
-    await expect(iptables.save("nat")).rejects.toBeInstanceOf(IptablesError);
-    expect(await chains(iptables)).toEqual([]);
-    await iptables.restore(TWO);
-    expect(await chains(iptables)).toEqual(["A", "B"]);
-  });
-
   test("the n-th call fails, counted over all fakes that share the faults", async () => {
     const faults = new Faults();
     const [v4, v6] = [new FakeIptables({ family: "IPv4", faults }), new FakeIptables({ family: "IPv6", faults })];
@@ -82,39 +60,6 @@ describe("faults", () => {
     await clock.advance(10);
     await failed;
   });
-
-  test("another process meddles just before a call", async () => {
-    const iptables = new FakeIptables({ family: "IPv4" });
-    await iptables.restore(TWO);
-    const stop = iptables.faults.onCall(({ argv }) => {
-      if (argv[0].endsWith("-restore")) iptables.flush("nat", { chains: true });
-      return undefined;
-    });
-    await expect(iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
-    stop();
-    await iptables.restore(TWO);
-    await iptables.restore("*nat\n-A B -j RETURN\nCOMMIT\n");
-    expect(await iptables.list("nat", "B")).toHaveLength(1);
-  });
-
-  test("a payload that throws commits what was complete", async () => {
-    const iptables = new FakeIptables({ family: "IPv4" });
-    function* broken() {
-      yield "*filter\n:A - [0:0]\nCOMMIT\n*nat\n";
-      yield ":B - [0:0]\n";
-      throw new Error("cannot render");
-    }
-    await expect(iptables.restore(broken())).rejects.toThrow("cannot render");
-    expect(await chains(iptables)).toEqual(["A"]);
-  });
-
-  test("clear forgets what was planned", async () => {
-    const iptables = new FakeIptables({ family: "IPv4" });
-    iptables.faults.failNext();
-    iptables.faults.failCall(1);
-    iptables.faults.clear();
-    await iptables.restore(TWO);
-  });
 });
 
 describe("meddling", () => {
@@ -127,14 +72,6 @@ describe("meddling", () => {
     iptables.flush("nat", { chains: true });
     expect(await iptables.list("nat", "A")).toBeUndefined();
     await iptables.restore("*nat\n:A - [0:0]\n-X A\nCOMMIT\n");
-  });
-
-  test("is no call and meets no fault, but is checked", async () => {
-    const iptables = new FakeIptables({ family: "IPv4" });
-    iptables.faults.failNext();
-    await iptables.meddle(TWO);
-    expect(iptables.faults.calls).toEqual([]);
-    await expect(iptables.meddle("*nat\n-A NOPE -j ACCEPT\nCOMMIT\n")).rejects.toMatchObject({ line: 2 });
   });
 });
 
@@ -162,13 +99,6 @@ describe("rule set", () => {
       message: expect.stringContaining("xt_statistic"),
     });
   });
-});
-
-test("a runner of functions: installed, removed, failing", async () => {
-  const runner = new FakeRunner({ cat: (_, input) => input });
-  expect(await runner.run(["cat"], { input: ["a", "b"] })).toEqual({ stdout: "ab", stderr: "" });
-  runner.uninstall("cat");
-  await expect(runner.run(["cat"])).rejects.toMatchObject({ reason: "not-found" });
 });
 
 test.each(IPVSADM_CASES)("ipvsadm: $name", (row) => checkIpvsadm(new FakeIpvsadm(), row));
@@ -214,19 +144,5 @@ describe("faults of line tools", () => {
     ]);
     await expect(added).rejects.toThrow("SIGKILL");
     expect(servers.servers().map(({ address }) => address)).toEqual(["10.96.0.1"]);
-  });
-
-  test("a set that rules name can't be destroyed", async () => {
-    const sets = new FakeIpset({ inUse: () => true });
-    const changed = sets.change([
-      { kind: "create", set: { name: "A", type: "hash:ip", family: "IPv4" } },
-      { kind: "destroy", set: "A" },
-    ]);
-    await expect(changed).rejects.toThrow("in use by a kernel component");
-  });
-
-  test("a kernel without IPVS", async () => {
-    const servers = new FakeIpvsadm({ supported: false });
-    await expect(servers.change([{ kind: "add-server", server: WEB }])).rejects.toThrow("Can't initialize ipvs");
   });
 });

@@ -27,11 +27,6 @@ export class FakeRunner implements Runner {
     this.#programs.set(name, typeof program === "function" ? program : () => program);
   }
 
-  /** Removes a program: from now on it is not found. */
-  uninstall(name: string): void {
-    this.#programs.delete(name);
-  }
-
   async run(argv: Argv, options: RunOptions = {}): Promise<RunResult> {
     const input = await gather(options.input ?? "");
     return singleStep(this.faults, argv, () => this.#answer(argv, input));
