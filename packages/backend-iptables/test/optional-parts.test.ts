@@ -113,23 +113,6 @@ test("whatever the history of services, CIDRs and resets, the kernel is as after
   );
 });
 
-test("clients of the other network turn off before the rule that leads on, and are no part of any other", async () => {
-  const fake = new FakeIptables({ family: "IPv4" });
-  const world = openWorld(options(["10.244.0.0/16"]));
-  world.change([[1, webState()]]);
-  await createIptablesBackend(fake, {}).sync(world.plan);
-  const services = fake.table("nat").chains.get("KUBE-SERVICES")?.rules.map(renderRule) ?? [];
-  expect(services.slice(0, 2)).toEqual([
-    "-s 10.244.0.0/16 -d 10.96.3.1/32 -p tcp -m comment --comment " +
-      '"default/slot-1:main another network serves its clients" -m tcp --dport 80 -m addrtype ! --src-type LOCAL -j RETURN',
-    expect.stringMatching(/^-d 10\.96\.3\.1\/32 .* -j KUBE-SVC-/),
-  ]);
-  const all = ["nat", "filter"].flatMap((table) =>
-    [...fake.table(table as "nat").chains.values()].flatMap(({ rules }) => rules.map(renderRule)),
-  );
-  expect(all.filter((rule) => rule.includes("10.244."))).toHaveLength(1);
-});
-
 const SLOTS = [1, 2, 3, 4, 5];
 
 async function fresh(

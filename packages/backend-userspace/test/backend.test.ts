@@ -196,26 +196,6 @@ describe("whatever the history, rules and sockets are as after a fresh start", (
   });
 });
 
-test("foreign services have no rule and no socket", async () => {
-  await fc.assert(
-    fc.asyncProperty(history, async (steps) => {
-      const made = await after(steps);
-      const text = made.held().join("\n");
-      for (const [slot, { endpoints }] of made.world.slots) {
-        const foreign =
-          endpoints.length > 0 && endpoints.every((host) => "name" in host && host.name.startsWith("ovn"));
-        if (!foreign) continue;
-        expect(text).not.toContain(`${made.world.workload(slot).clusterIP.IPv4}/32`);
-        expect(text).not.toContain(`/svc-${slot}`);
-        expect(made.sockets.listening.map((key) => made.sockets.serviceAt(...reversed(key)))).not.toContain(
-          `default/svc-${slot}`,
-        );
-      }
-    }),
-    { numRuns: runs(35) },
-  );
-});
-
 function reversed(key: string): [protocol: string, socket: string] {
   const [socket = "", protocol = ""] = key.split(" ");
   return [protocol, socket];

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FakeModules, FakeRunner } from "../src/fake/index.ts";
+import { FakeRunner } from "../src/fake/index.ts";
 import { createModules, isAtLeast, kernelVersion } from "../src/index.ts";
 
 let root = "";
@@ -35,13 +35,6 @@ test("cannot be loaded: why", async () => {
     ok: false,
     reason: expect.stringContaining("apt-get install kmod"),
   });
-});
-
-test("in memory", async () => {
-  const modules = new FakeModules(["ip_set"], ["ip_vs"]);
-  expect(await modules.load("ip_set")).toEqual({ ok: true });
-  expect(await modules.load("ip_vs")).toEqual({ ok: true });
-  expect(await modules.load("dummy")).toMatchObject({ ok: false });
 });
 
 test.for<[string, number, number]>([

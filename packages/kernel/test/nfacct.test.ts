@@ -38,12 +38,6 @@ describe("where there is none", () => {
   test("a name that the kernel would cut", async () => {
     expect(await createNfacct(new FakeRunner()).ensure("x".repeat(32))).toMatchObject({ ok: false });
   });
-
-  test("a kernel without, in memory", async () => {
-    const nfacct = new FakeNfacct({ supported: false });
-    expect(await nfacct.ensure("x")).toMatchObject({ ok: false });
-    expect(await nfacct.read("x")).toBeUndefined();
-  });
 });
 
 test("a fake's rules may name the counters that were made", async () => {

@@ -43,9 +43,6 @@ export interface FakeHcnOptions {
   readonly loadBalancers?: readonly HcnLoadBalancer[];
 }
 
-/** A look at a call before it does anything; it may meddle with the fake. @returns the HRESULT that refuses it */
-export type HcnListener = (call: HcnCall) => number | undefined;
-
 interface Objects {
   readonly Network: Map<string, HcnNetwork>;
   readonly Endpoint: Map<string, HcnEndpoint>;
@@ -60,7 +57,6 @@ export class FakeHcn implements HcnLibrary {
   readonly objects: Objects;
   readonly #calls: HcnCall[] = [];
   readonly #fails: { readonly call: string; readonly code: number; times: number }[] = [];
-  readonly #listeners = new Set<HcnListener>();
   #next = 0;
 
   constructor({ version, networks = [], endpoints = [], loadBalancers = [] }: FakeHcnOptions = {}) {
@@ -86,12 +82,6 @@ export class FakeHcn implements HcnLibrary {
   /** Refuses nothing of what was planned any longer. */
   forgive(): void {
     this.#fails.length = 0;
-  }
-
-  /** Calls `listener` before each call until the result is called. */
-  onCall(listener: HcnListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   async enumerate(kind: HcnKind, query: string): Promise<string> {
@@ -177,14 +167,9 @@ export class FakeHcn implements HcnLibrary {
   }
 
   #enter(call: HcnCall, own?: number): void {
-    let code: number | undefined;
-    for (const listener of [...this.#listeners]) code ??= listener(call);
     const planned = this.#fails.find((fail) => fail.call === call.call && fail.times > 0);
-    if (code === undefined && planned !== undefined) {
-      planned.times -= 1;
-      code = planned.code;
-    }
-    code ??= own;
+    if (planned !== undefined) planned.times -= 1;
+    const code = planned?.code ?? own;
     this.#calls.push(code === undefined ? call : { ...call, code });
     if (code !== undefined) throw new HcnError(call.call, code);
   }
