@@ -93,25 +93,6 @@ test("templates use every value, and none that is not there", () => {
   expect(Object.keys(values).filter((key) => !tops.has(key))).toEqual([]);
 });
 
-test("the API server has no default", () => {
-  expect(values["apiServer"]).toBe("");
-  expect(templates).toContain('required "apiServer is required');
-});
-
-test("a pod's configuration never changes under it: its ConfigMap's name has a hash of what is in it", async () => {
-  const helpers = await read("templates/_helpers.tpl");
-  expect(helpers).toContain(
-    '{{ include "fairlead.name" . }}-{{ include "fairlead.configData" . | sha256sum | trunc 10 }}',
-  );
-  const configMap = await read("templates/configmap.yaml");
-  expect(configMap).toContain('name: {{ include "fairlead.configMapName" . }}');
-  expect(configMap).toMatch(
-    /^immutable: true\ndata:\n {2}\{\{- include "fairlead\.configData" \. \| nindent 2 \}\}\n$/m,
-  );
-  const daemonSet = await read("templates/daemonset.yaml");
-  expect(daemonSet).toMatch(/^ {10}configMap:\n {12}name: \{\{ include "fairlead\.configMapName" \. \}\}$/m);
-});
-
 test("the chart's pod is the base's: rights, folders of the node, arguments", async () => {
   const chart = await read("templates/daemonset.yaml");
   const base = await readFile(join(deployDir, "base/daemonset.yaml"), "utf8");

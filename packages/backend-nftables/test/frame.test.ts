@@ -1,6 +1,6 @@
 import type { EndpointFilter, ForwardingPlan, ServicePortGroup } from "@fairlead/core";
 import { FakeNftables } from "@fairlead/kernel/fake";
-import { type NftTable, readTables, ruleText, tableLines, tableText, type Verdict } from "@fairlead/netfilter/nft";
+import { type NftTable, ruleText, tableLines, tableText, type Verdict } from "@fairlead/netfilter/nft";
 import { goldenNode } from "@fairlead/testkit";
 import {
   dividingFilter,
@@ -173,8 +173,6 @@ test("not with UDP, and not unless it is asked for", () => {
   expect(refusals({ internal: "Local", endpoints: ELSEWHERE }, false)).toEqual([["drop"]]);
 });
 
-const HOSTILE = 'web"\nadd rule ip filter input accept\n} flush ruleset; comment "\\" # \u0000';
-
 test("hostile names do not change the words of a rule", async () => {
   const benign = tableNamed("default/web");
   const words = (table: NftTable) =>
@@ -192,14 +190,6 @@ test("hostile names do not change the words of a rule", async () => {
     }),
     { numRuns: runs(150) },
   );
-});
-
-test("a name made of quotes, line ends and commands reads back as one table with the same chains and sets", () => {
-  const [benign, table] = [tableNamed("default/web"), tableNamed(HOSTILE)];
-  const [read, ...others] = readTables(tableText(table));
-  expect(others).toEqual([]);
-  expect([...(read?.sets.keys() ?? [])]).toEqual([...benign.sets.keys()]);
-  expect(read?.chains.size).toBe(benign.chains.size);
 });
 
 /** The table of a service with every frontend, under this name. */
