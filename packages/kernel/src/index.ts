@@ -53,7 +53,7 @@ export { NativeCodeError, NetlinkError, openRouteListening } from "./netlink/lis
 export { openGenericSocket, openNetfilterSocket, openRouteSocket } from "./netlink/socket.ts";
 export { createNfacct, type Nfacct, type NfacctCount, type NfacctResult } from "./nfacct.ts";
 export { NftablesError } from "./nftables/exchange.ts";
-export { type NftTableName, nftTableNames, type ReadNftOptions, readNftTables } from "./nftables/foreign.ts";
+export { type NftTableName, nftTableNames, readNftTables } from "./nftables/foreign.ts";
 export { type NftablesClient, type NftablesOptions, openNftables } from "./nftables/open.ts";
 export { isNftTableThere } from "./nftables/read.ts";
 export type { NftablesNews, NftablesWatchOptions, TouchedTable } from "./nftables/watch.ts";

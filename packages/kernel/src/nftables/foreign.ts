@@ -11,7 +11,7 @@ import {
   UnreadableNft,
 } from "@fairlead/netfilter/nft";
 import { dump } from "../netlink/requests.ts";
-import { type NetlinkSocket, type OpenNetlink, openNetfilterSocket } from "../netlink/socket.ts";
+import { type NetlinkSocket, openNetfilterSocket } from "../netlink/socket.ts";
 import { encodeGetTables, generationOf } from "./exchange.ts";
 import { readTableWith, type Strictness, withElements } from "./read.ts";
 
@@ -23,21 +23,15 @@ export interface NftTableName {
   readonly name: string;
 }
 
-/** How netlink is reached. */
-export interface ReadNftOptions {
-  /** Default: in the network namespace of this process. */
-  readonly open?: OpenNetlink;
-}
-
 /**
- * The names of all tables, of any family: no rule is read.
+ * The names of all tables of the network namespace of this process, of any family: no rule is read.
  *
  * @throws NativeCodeError when there is no compiled code for this machine; NetlinkError when the kernel has no
  *   nf_tables, or not for
  *   this process
  */
-export async function nftTableNames(options: ReadNftOptions = {}): Promise<readonly NftTableName[]> {
-  return withSocket(options, namesOf);
+export async function nftTableNames(): Promise<readonly NftTableName[]> {
+  return withSocket(namesOf);
 }
 
 /**
@@ -47,12 +41,8 @@ export async function nftTableNames(options: ReadNftOptions = {}): Promise<reado
  * @param wanted by name
  * @throws as `nftTableNames`
  */
-export async function readNftTables(
-  family: IPFamily,
-  wanted: (name: string) => boolean,
-  options: ReadNftOptions = {},
-): Promise<readonly NftTable[]> {
-  return withSocket(options, async (socket) => {
+export async function readNftTables(family: IPFamily, wanted: (name: string) => boolean): Promise<readonly NftTable[]> {
+  return withSocket(async (socket) => {
     const own = NFT_FAMILY[family];
     const read = async () => {
       const names = (await namesOf(socket)).filter((table) => table.family === own && wanted(table.name));
@@ -132,11 +122,8 @@ async function namesOf(socket: NetlinkSocket): Promise<readonly NftTableName[]> 
   return names;
 }
 
-async function withSocket<T>(
-  { open = openNetfilterSocket }: ReadNftOptions,
-  work: (socket: NetlinkSocket) => Promise<T>,
-): Promise<T> {
-  const socket = await open();
+async function withSocket<T>(work: (socket: NetlinkSocket) => Promise<T>): Promise<T> {
+  const socket = await openNetfilterSocket();
   try {
     return await work(socket);
   } finally {
