@@ -106,9 +106,8 @@ onBundleNode("answers on a node with two uplinks", ({ inside, manifest, running,
     },
   );
 
-  // In iptables mode, and under load on both uplinks: the spec of pnpm e2e --suite faults.
-  test("interfaces that go and return, agents that are killed, and foreign deletions", async ({ signal }) => {
-    const auto = configOf("nftables", "replyVia: auto");
+  test.for(["iptables", "nftables"])("links that go, killed agents, deleted rules: %s", async (mode, { signal }) => {
+    const auto = configOf(mode, "replyVia: auto");
     await withAgent(auto, "SIGKILL", async () => {
       await expect.poll(() => counts()).toEqual(ALL);
       const before = await sentAgain(clients.first);

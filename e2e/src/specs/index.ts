@@ -26,7 +26,6 @@ import { agent, cli, firstHour, tools, watch } from "./services/tools.ts";
 import { gatewaySuite, sigNetwork } from "./sig-network.ts";
 import { type SoakSettings, soak } from "./soak.ts";
 import type { Spec } from "./spec.ts";
-import { twoUplinks } from "./uplinks.ts";
 
 /** All specs, in the order in which they are run. */
 export const specsFor = (settings: SoakSettings): readonly Spec[] => [
@@ -53,7 +52,6 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   instanceOnLocalPorts,
   secondaryNetwork,
   secondaryBridge,
-  twoUplinks,
   underLoad,
   everySource,
   networksFromServer,

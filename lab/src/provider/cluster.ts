@@ -5,7 +5,6 @@ import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { ApiClient } from "../control-plane/api-client.ts";
 import type { Probe, ProbeResult } from "../peer/protocol.ts";
-import type { SecondUplink } from "../second-uplink.ts";
 import type { SecondaryNetwork } from "../secondary.ts";
 import type { Script } from "../support/script.ts";
 
@@ -31,8 +30,7 @@ export interface ClusterShape {
  * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespaceFile`. instance:
  * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
  * openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
- * `Cluster.runPodsOf`. secondary-network: `Pod.join`. second-uplink:
- * `ClusterNode.openSecondUplink`, `AgentOnNode.pid`.
+ * `Cluster.runPodsOf`. secondary-network: `Pod.join`.
  */
 export type Ability =
   | "dns"
@@ -47,7 +45,6 @@ export type Ability =
   | "kubelet"
   | "local-instance"
   | "pod-script"
-  | "second-uplink"
   | "secondary-network"
   | "webhook";
 
@@ -195,8 +192,6 @@ export interface ClusterNode extends Client {
   startInstance?(serviceProxyName: string, ...flags: readonly string[]): Promise<Instance>;
   /** The same on local ports only (`--userspace-only`), at the node's own address: it has no rules. */
   startLocalInstance?(serviceProxyName: string): Promise<Removable>;
-  /** Gives it a second uplink, with a client behind it. */
-  openSecondUplink?(): Promise<SecondUplink>;
   /** Runs a script in its network namespace. */
   startScript?(file: string, args?: readonly string[]): Promise<Script>;
 }

@@ -84,7 +84,6 @@ async function abilities(): Promise<readonly Ability[]> {
     "kubelet",
     "local-instance",
     "pod-script",
-    "second-uplink",
   ] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),

@@ -7,7 +7,6 @@ import type { CniFlavor, PodNetwork } from "../../cni/flavor.ts";
 import { objectPath } from "../../control-plane/api-client.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { startPeer } from "../../peer/process.ts";
-import { openSecondUplink } from "../../second-uplink.ts";
 import type { Lack, NeededProgram } from "../../support/machine.ts";
 import { messageOf, orDispose } from "../../support/processes.ts";
 import { startScript } from "../../support/script.ts";
@@ -198,7 +197,6 @@ async function openNode(
     run: (argv) => runner.run(argv),
     startInstance: (name, ...flags) => startInstance(name, "nftables", ...flags),
     startLocalInstance: (name) => startInstance(name, "userspace", "--userspace-only", `--bind-address=${address}`),
-    openSecondUplink: () => openSecondUplink(node, shape.families),
     startScript: (file, args) => startScript(namespace, file, args),
   };
 }
