@@ -25,7 +25,7 @@ export interface ClusterShape {
  * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock:
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
  * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
- * `AgentOnNode.pid`, `AgentStart.flags`, `.env`, `.openFiles`, `ClusterNode.startScript`,
+ * `AgentOnNode.pid`, `AgentStart.flags`, `.openFiles`, `ClusterNode.startScript`,
  * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`, `.multiCNI`. browser:
  * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespaceFile`. instance:
  * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
@@ -245,7 +245,6 @@ export interface AgentStart {
   readonly memory?: string;
   /** After its own flags; the last of a name counts. */
   readonly flags?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
   /** The most files and sockets that it may have open. */
   readonly openFiles?: number;
 }

@@ -21,7 +21,6 @@ interface Limits {
 /** What an attacker does to the agent of the first node, and how that agent runs. */
 export interface Attack extends Partial<Limits>, Pick<Spec, "unfit"> {
   readonly name: string;
-  readonly eachFamily?: boolean;
   /** How the agent is started before the attack; default as ever. */
   start?(attacked: Attacked): AgentStart | Promise<AgentStart>;
   /** Brings what the API server has, endpoints with these addresses included, to an agent that does not ask it. */
@@ -54,11 +53,11 @@ const LONGEST_MS = 900_000;
  * a failed request and go on changing, while it lasts and after it.
  */
 export function underAttack(attack: Attack): Spec {
-  const { name, unfit, eachFamily = false } = attack;
+  const { name, unfit } = attack;
   return {
     suite: "attacks",
     name,
-    eachFamily,
+    eachFamily: false,
     unfit: (shape, family) => needs("attack")(shape) ?? unfit?.(shape, family),
     run: async (scene) => {
       const attacked = await openAttacked(scene, attack);

@@ -225,14 +225,13 @@ const FULL_DISK =
 /** What an agent may be given alongside its flags. @param folder of the agent's own, for its state and its clock */
 async function startSettings(
   folder: string,
-  { stateDiskFull = false, ownClock = false, env = {}, openFiles, memory }: AgentStart,
+  { stateDiskFull = false, ownClock = false, openFiles, memory }: AgentStart,
 ): Promise<Omit<AgentSettings, "flags">> {
   const state = stateFolder(folder, memory);
   await mkdir(state, { recursive: true });
   await stepClockTo(folder, 0);
-  const clock = ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {};
   return {
-    env: { ...clock, ...env },
+    env: ownClock ? { NODE_OPTIONS: `--import=${PRELOAD}`, FAIRLEAD_E2E_CLOCK: clockFile(folder) } : {},
     behind: [
       ...(openFiles === undefined ? [] : ["prlimit", `--nofile=${openFiles}:${openFiles}`]),
       ...(stateDiskFull ? ["unshare", "--mount", "sh", "-c", FULL_DISK, "sh", state] : []),
