@@ -1,7 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { DEFAULT_KUBERNETES } from "@fairlead/lab/control-plane/programs";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { lackingPrograms, lackText } from "@fairlead/lab/support/machine";
@@ -13,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Actions, commandLine, type RawOptions, readOptions, UsageError } from "../src/command/options.ts";
 import { type PlannedSpec, planSpecs, readRequest } from "../src/command/plan.ts";
 import { listText, withoutToken } from "../src/command/run.ts";
-import { checkKeep, newRunId, openRunFolder, takeDown, watchLeftovers } from "../src/command/run-folder.ts";
+import { checkKeep, leftovers, newRunId, openRunFolder, takeDown } from "../src/command/run-folder.ts";
 import type { Spec } from "../src/specs/spec.ts";
 
 describe("options", () => {
@@ -281,40 +280,15 @@ describe("down", () => {
   });
 });
 
-function mark() {
-  const id = `fairlead-leftovers-${randomUUID()}`;
-  return { variable: ["FAIRLEAD_LEFTOVERS_TEST", id], folderPrefix: id } as const;
-}
-
-test("a run that takes everything down is clean", async () => {
-  const own = mark();
-  const watch = await watchLeftovers(own);
-  const child = execa("sleep", ["60"], { env: { [own.variable[0]]: own.variable[1] }, reject: false });
-  await watch.look();
-  child.kill("SIGKILL");
-  await child;
-  const { table, changed } = await watch.finish();
-  expect(changed.filter((line) => !/^(links|rules)/.test(line))).toEqual([]);
-  expect(table).toMatch(/processes of the run +0 +1 +0/);
-});
-
-test("a process and a folder that stay are named", async () => {
-  const own = mark();
-  const watch = await watchLeftovers(own, { patienceMs: 0 });
-  const child = execa("sleep", ["60"], { env: { [own.variable[0]]: own.variable[1] }, reject: false });
-  const folder = await mkdtemp(join(tmpdir(), `${own.folderPrefix}-`));
-  await watch.look();
-  const { changed, clean } = await watch.finish();
-  expect(clean).toBe(false);
-  expect(changed).toEqual(
-    expect.arrayContaining([
-      expect.stringMatching(new RegExp(`processes: left behind ${child.pid} sleep 60`)),
-      expect.stringMatching(/folders: left behind fairlead-leftovers-/),
-    ]),
-  );
+test("a process and a folder that a run leaves are named, until they are gone", async () => {
+  const id = newRunId();
+  const child = execa("sleep", ["60"], { env: { [RUN_VARIABLE]: id }, reject: false });
+  const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+  expect(await leftovers(id, 0)).toEqual([`left behind: ${child.pid} sleep 60`, `left behind: ${basename(folder)}`]);
   child.kill("SIGKILL");
   await child;
   await rm(folder, { recursive: true });
+  expect(await leftovers(id)).toEqual([]);
 });
 
 test("what a failure keeps and prints is without the cluster's token", () => {

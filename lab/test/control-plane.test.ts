@@ -4,7 +4,6 @@ import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
 import { tokenFile } from "../src/control-plane/control-plane.ts";
 import { kubernetesModule, kubernetesVersion, requireModule, versionFlags } from "../src/control-plane/programs.ts";
 import { type PortRange, portsOutside } from "../src/peer/requests.ts";
-import { mountedNamespaces } from "../src/support/run-inventory.ts";
 
 test("staging modules are replaced by their published versions, others are left", () => {
   const own = {
@@ -65,14 +64,4 @@ const RANGES: readonly (readonly [string, PortRange, PortRange])[] = [
 
 test.each(RANGES)("a peer's source ports are not what the kernel picks: %s", (_, kernel, wanted) => {
   expect(portsOutside(kernel)).toEqual(wanted);
-});
-
-const mount = (path: string) => `36 35 0:4 net:[4026532335] ${path} rw shared:1 - nsfs nsfs rw\n`;
-const none: ReadonlySet<string> = new Set();
-
-test("a namespace of another program that got the number of one of the run's is not the run's", () => {
-  const ours = mountedNamespaces(mount("/run/netns/ours"), new Set(["net:[4026532335]"]), none);
-  expect(ours).toEqual(["net:[4026532335] at /run/netns/ours"]);
-  expect(mountedNamespaces(mount("/run/netns/other"), none, new Set([...ours, "net:[4026532335]"]))).toEqual([]);
-  expect(mountedNamespaces(mount("/run/netns/ours"), none, new Set(ours))).toEqual(ours);
 });

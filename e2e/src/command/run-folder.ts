@@ -8,13 +8,7 @@ import { cacheFolder } from "@fairlead/lab/control-plane/programs";
 import type { Cluster, ClusterShape } from "@fairlead/lab/provider/cluster";
 import { removeGroups, takeBack } from "@fairlead/lab/provider/kind/machine";
 import { isRunning, type ProcessId, processesWith, processId, signal } from "@fairlead/lab/support/processes";
-import {
-  ownedFolders,
-  type RunInventory,
-  type RunMark,
-  removeAbandoned,
-  takeRunInventory,
-} from "@fairlead/lab/support/run-inventory";
+import { described, ownedFolders, removeAbandoned } from "@fairlead/lab/support/run-inventory";
 import { RUN_VARIABLE } from "@fairlead/lab/support/script";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { UsageError } from "./options.ts";
@@ -143,84 +137,17 @@ async function end(record: RunRecord): Promise<string> {
   return `${id}: removed${left.length > 0 ? `, with ${left.length} processes` : ""}`;
 }
 
-/** Counts what a run has on this machine before it, while it is at work, and after it. */
-export interface LeftoverWatch {
-  look(): Promise<void>;
-  /** Waits a little for what is about to end, and counts for the last time. */
-  finish(): Promise<Leftovers>;
-}
-
-interface Leftovers {
-  /** Before, during and after, a line for each kind of thing. */
-  readonly table: string;
-  /** What is there after the run and was not before, or the other way round, in words. */
-  readonly changed: readonly string[];
-  /**
-   * Nothing of the run is left. Of the machine's own another program may have changed something meanwhile: that counts
-   * where CI is set, where there is no other program.
-   */
-  readonly clean: boolean;
-}
-
 const LEFTOVERS_END_MS = 10_000;
 
-type Kinds = readonly (readonly [keyof RunInventory, string])[];
-
-const OF_RUN: Kinds = [
-  ["namespaces", "network namespaces of the run"],
-  ["processes", "processes of the run"],
-  ["folders", "temporary folders of the run"],
-];
-const OF_MACHINE: Kinds = [
-  ["links", "network interfaces of the machine"],
-  ["rules", "lines of the machine's iptables rules"],
-];
-
-/** Before anything that carries the mark is started. @param mark of the run */
-export async function watchLeftovers(mark: RunMark, { patienceMs = LEFTOVERS_END_MS } = {}): Promise<LeftoverWatch> {
-  const before = await takeRunInventory(mark);
-  const namespaces = new Set<string>();
-  let during = before;
-  const finish = async () => {
-    let after = await takeRunInventory(mark, namespaces);
-    const settled = waitUntil("an end", patienceMs, async () => {
-      after = await takeRunInventory(mark, namespaces);
-      return changes(OF_RUN, before, after).length === 0 ? true : undefined;
-    });
-    await settled.catch(() => {});
-    const changed = [...changes(OF_RUN, before, after), ...changes(OF_MACHINE, before, after)];
-    const counted = process.env["CI"] ? changed : changes(OF_RUN, before, after);
-    return { table: table([before, during, after]), changed, clean: counted.length === 0 };
+/** What is left of a run: its processes and temporary folders, in words. Waits a little for what is about to end. */
+export async function leftovers(id: string, patienceMs = LEFTOVERS_END_MS): Promise<readonly string[]> {
+  let left: readonly string[] = [];
+  const look = async () => {
+    const processes = await processesWith(RUN_VARIABLE, id);
+    const folders = (await readdir(tmpdir())).filter((name) => name.startsWith(id));
+    left = [...(await Promise.all(processes.map(({ pid }) => described(pid)))), ...folders];
+    return left.length === 0 ? true : undefined;
   };
-  return {
-    look: async () => {
-      const now = await takeRunInventory(mark);
-      for (const one of now.namespaces) namespaces.add(one);
-      if (now.processes.length > during.processes.length) during = now;
-    },
-    finish,
-  };
-}
-
-function changes(kinds: Kinds, before: RunInventory, after: RunInventory): readonly string[] {
-  return kinds.flatMap(([kind]) => [
-    ...after[kind].filter((one) => !before[kind].includes(one)).map((one) => `${kind}: left behind ${one}`),
-    ...before[kind].filter((one) => !after[kind].includes(one)).map((one) => `${kind}: gone ${one}`),
-  ]);
-}
-
-function table(columns: readonly RunInventory[]): string {
-  const kinds = [...OF_RUN, ...OF_MACHINE];
-  const width = Math.max(...kinds.map(([, title]) => title.length));
-  const row = (title: string, cells: readonly (string | number)[]) =>
-    `${title.padEnd(width)} ${cells.map((cell) => String(cell).padStart(7)).join("")}`;
-  return [
-    row("", ["before", "during", "after"]),
-    ...kinds.map(([kind, title]) =>
-      row(
-        title,
-        columns.map((inventory) => inventory[kind].length),
-      ),
-    ),
-  ].join("\n");
+  await waitUntil("an end", patienceMs, look).catch(() => {});
+  return left.map((one) => `left behind: ${one}`);
 }

@@ -27,7 +27,7 @@ import { specsFor } from "../specs/index.ts";
 import { runSpec, runsByItself } from "../specs/spec.ts";
 import { type RunOptions, UsageError } from "./options.ts";
 import { familyField, type PlannedSpec, planSpecs, planText, readRequest } from "./plan.ts";
-import { checkKeep, keepRunning, newRunId, openRunFolder, type RunFolder, watchLeftovers } from "./run-folder.ts";
+import { checkKeep, keepRunning, leftovers, newRunId, openRunFolder, type RunFolder } from "./run-folder.ts";
 
 const CANNOT_RUN = 3;
 
@@ -53,7 +53,6 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
   await buildPrograms();
   await requireAgent();
   const id = newRunId();
-  const leftovers = await watchLeftovers({ variable: [RUN_VARIABLE, id], folderPrefix: id });
   const folder = await openRunFolder(id);
   // It marks everything that is started from here on, whatever becomes of this process.
   process.env[RUN_VARIABLE] = id;
@@ -62,16 +61,16 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<num
     process.env[AGENT_VARIABLE] = await settleAgent(join(folder.path, "agent"));
     for (const request of requests) {
       if (signal.aborted) break;
-      outcomes.push(...(await runCluster({ provider, request, options, folder, signal, look: leftovers.look })));
+      outcomes.push(...(await runCluster({ provider, request, options, folder, signal })));
     }
   } finally {
     await folder.remove();
   }
   await report(options, outcomes);
-  const { table, changed, clean } = await leftovers.finish();
-  console.log([table, ...changed, ""].join("\n"));
+  const left = await leftovers(id);
+  for (const line of left) console.log(line);
   console.log(summaryLine(outcomes));
-  return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || !clean ? 1 : 0;
+  return signal.aborted || outcomes.length === 0 || count(outcomes).failed > 0 || left.length > 0 ? 1 : 0;
 }
 
 export function listText(planned: readonly PlannedSpec[]): string {
@@ -87,9 +86,6 @@ export function listText(planned: readonly PlannedSpec[]): string {
 
 /** Where artifacts and the last run's results are kept; git does not look at it. */
 const kept = fileURLToPath(new URL("../../.e2e/", import.meta.url));
-
-/** How often what the run has on this machine is counted. */
-const LOOK_MS = 2_000;
 
 async function list(provider: Provider, request: ClusterRequest, options: RunOptions): Promise<void> {
   const { shape, planned } = await planCluster(provider, request, options);
@@ -110,12 +106,10 @@ interface ClusterRun {
   readonly options: RunOptions;
   readonly folder: RunFolder;
   readonly signal: AbortSignal;
-  /** Called from time to time while the cluster stands. */
-  readonly look: () => Promise<void>;
 }
 
 async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
-  const { provider, request, options, folder, signal, look } = run;
+  const { provider, request, options, folder, signal } = run;
   const started = performance.now();
   const { shape, planned } = await planCluster(provider, request, options);
   console.log(`${planText(shape, planned, request.kubernetes)}\n`);
@@ -123,11 +117,6 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
   const own = join(folder.path, request.mode);
   await mkdir(own, { recursive: true });
   const cluster = await provider.open(request, own, progress);
-  let looks = Promise.resolve();
-  // One after the other, and a look at what is just ending may fail.
-  const looking = setInterval(() => {
-    looks = looks.then(look).catch(() => {});
-  }, LOOK_MS);
   try {
     const outcomes = await runAll({
       cluster,
@@ -141,7 +130,6 @@ async function runCluster(run: ClusterRun): Promise<readonly Outcome[]> {
     if (options.keep && !signal.aborted) await keepRunning(cluster, folder, signal);
     return outcomes;
   } finally {
-    clearInterval(looking);
     await cluster.dispose();
     progress("taken down\n");
   }
