@@ -9,7 +9,6 @@ await onRealKernel(async () => {
   await import("./kernel/faults.ts");
   await import("./kernel/repair.ts");
   await import("./kernel/doctor.ts");
-  await import("./kernel/console.ts");
   const { instances } = await import("./kernel/instances.ts");
   instances();
   const { FAIRLEAD_KUBE_PROXY: kubeProxy } = process.env;

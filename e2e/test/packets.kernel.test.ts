@@ -6,6 +6,5 @@ await onRealKernel(async () => {
   (await import("./kernel/nft-conformance.ts")).namedNftConformance();
   await import("./kernel/tracer.ts");
   await import("./kernel/nft-tracer.ts");
-  await import("./kernel/stale-flows.ts");
   await import("./kernel/userspace.ts");
 });

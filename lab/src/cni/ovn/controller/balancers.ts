@@ -17,7 +17,7 @@ import type { ApiConnection, ObjectChange, Subscriptions } from "@fairlead/watch
 import type { NbCommand } from "../daemons.ts";
 
 /** An address and port of a service, with the endpoints that one of OVN's load balancers has for it. */
-export interface VirtualAddress {
+interface VirtualAddress {
   /** One of `balancers`. */
   readonly balancer: string;
   /** `10.96.0.9:80`, `[fd00:10:96::9]:80` */
@@ -52,10 +52,7 @@ export function createBalancers(switches: readonly string[]): readonly NbCommand
  * ready endpoints, without regard to traffic policies; nothing where there are none, so that such packets leave OVN
  * (pkg/controller/endpoint_slice.go, handleUpdateEndpointSlice).
  */
-export function virtualAddresses(
-  service: Service | undefined,
-  slices: readonly EndpointSlice[],
-): readonly VirtualAddress[] {
+function virtualAddresses(service: Service | undefined, slices: readonly EndpointSlice[]): readonly VirtualAddress[] {
   if (service === undefined) return [];
   return service.clusterIPs.flatMap((address) =>
     service.ports.flatMap((port) => {
@@ -69,10 +66,7 @@ export function virtualAddresses(
 }
 
 /** The commands that lead from one state of a service to another. */
-export function balancerCommands(
-  before: readonly VirtualAddress[],
-  after: readonly VirtualAddress[],
-): readonly NbCommand[] {
+function balancerCommands(before: readonly VirtualAddress[], after: readonly VirtualAddress[]): readonly NbCommand[] {
   const same = (one: VirtualAddress) => (other: VirtualAddress) =>
     one.balancer === other.balancer && one.at === other.at;
   const gone = before.filter((one) => !after.some(same(one)));
