@@ -31,9 +31,7 @@ const NODE_READERS_ROLE: ApiObject = {
   ],
 };
 
-const FELIX_RESOURCE = resourceDefinition("crd.projectcalico.org", "FelixConfiguration", "felixconfigurations", {
-  v1: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-});
+const FELIX_RESOURCE = resourceDefinition("crd.projectcalico.org", "FelixConfiguration", "felixconfigurations", "v1");
 const FELIX: ApiObject = {
   apiVersion: "crd.projectcalico.org/v1",
   kind: "FelixConfiguration",
