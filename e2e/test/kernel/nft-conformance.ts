@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type Script, startScript } from "@fairlead/lab/support/script";
+import { FROM_SOURCES, type Script, startScript } from "@fairlead/lab/support/script";
 import { runs } from "@fairlead/tooling/runs";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { groupCases, nftTable } from "../../src/cases/conformance/groups.ts";
@@ -28,12 +28,7 @@ function rowsOf(serviceProxyName: string): void {
   let node: Script;
 
   beforeAll(async () => {
-    node = await startScript(
-      lab.namespace("node-a"),
-      PROGRAM,
-      [serviceProxyName, String(EVERY)],
-      ["--conditions=@fairlead/source"],
-    );
+    node = await startScript(lab.namespace("node-a"), PROGRAM, [serviceProxyName, String(EVERY)], FROM_SOURCES);
   });
 
   afterAll(() => node.stop());

@@ -2,22 +2,18 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { requireAgent } from "@fairlead/lab/agent";
-import { type Script, startScript } from "@fairlead/lab/peer/process";
-import type { Lab } from "@fairlead/lab/plain/lab";
 import { fetchBytes, serveBytes, startTraffic, whoAnswers } from "@fairlead/lab/plain/requests";
 import { labPorts, objects, openScene, rulesOf, type Scene, web } from "@fairlead/lab/plain/scene";
+import { FROM_SOURCES, type Script, startScript } from "@fairlead/lab/support/script";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import {
   clientA,
   clusterObjects,
   conformanceTable,
-  endpointSlice,
   NODE_A,
   outside,
-  service,
   userspaceExpected,
   webA1,
-  webB1,
   workload,
 } from "@fairlead/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -34,19 +30,19 @@ describe("the conformance table in userspace mode, with real packets", () => {
   let relays: Script;
 
   beforeAll(async () => {
-    relays = startScript(lab.namespace("node-a"), RELAY_HOST, []);
+    relays = await startScript(lab.namespace("node-a"), RELAY_HOST, [], FROM_SOURCES);
   });
 
   afterAll(async () => {
-    await relays.end();
+    await relays.ask("cleanup");
+    await relays.stop();
     expect((await rulesOf(lab)).filter((line) => line.includes("KUBE-"))).toEqual([]);
   });
 
   for (const [index, group] of groupCases(conformanceTable).entries()) {
     describe(`options ${index + 1}`, () => {
       beforeAll(async () => {
-        relays.notify(String(index));
-        expect(await relays.hear()).toBe(String(index));
+        await relays.ask(String(index));
       });
 
       for (const row of group.rows) {
@@ -67,31 +63,6 @@ describe("the agent in userspace mode on the real kernel", () => {
   let scene: Scene;
 
   afterEach(() => scene.close());
-
-  test("an endpoint that is dead before it is connected costs no client a connection", async () => {
-    scene = await openScene(lab, [...clusterObjects, ...halfDead], USERSPACE);
-    const probe = {
-      protocol: "TCP",
-      to: HALF_DEAD_IP,
-      port: 80,
-      count: 400,
-      parallel: 20,
-      timeoutMs: PATIENCE_MS,
-    } as const;
-    const results = await lab.peer(clientA).send(probe);
-    expect(results.filter((result) => result.kind !== "answer" || result.server !== webA1.name)).toEqual([]);
-    expect(results).toHaveLength(400);
-    expect(await metric(lab, "fairlead_relay_endpoints_passed_over_total")).toBeGreaterThan(100);
-  });
-
-  test("200 connections at once, each with bytes to carry: none is lost", async () => {
-    scene = await openScene(lab, objects, USERSPACE);
-    const padding = 200_000;
-    const probe = { protocol: "TCP", to: web.clusterIP.IPv4, port: web.port, count: 200, parallel: 200 } as const;
-    const results = await lab.peer(clientA).send({ ...probe, padding, timeoutMs: PATIENCE_MS });
-    expect(results.filter((result) => result.kind !== "answer" || result.padding !== padding)).toEqual([]);
-    expect(results).toHaveLength(200);
-  });
 
   test("a restart closes the sockets, clients are refused meanwhile, and the rules lead to the new ones", async () => {
     scene = await openScene(lab, objects, USERSPACE);
@@ -153,35 +124,6 @@ describe("the agent in userspace mode on the real kernel", () => {
 
 const BYTES_PORT = 9_999;
 const bulk = workload(18, { endpoints: [webA1], targetPort: BYTES_PORT });
-
-/** One endpoint serves, on the other's port nothing listens. */
-const HALF_DEAD_IP = "10.96.3.9";
-const halfDead = [
-  service("half-dead", { clusterIPs: [HALF_DEAD_IP], ports: [{ port: 80 }] }),
-  ...(
-    [
-      [webA1, 8080],
-      [webB1, 9_998],
-    ] as const
-  ).map(([{ addresses }, port]) =>
-    endpointSlice(`half-dead-${port}`, {
-      service: "half-dead",
-      family: "IPv4",
-      ports: [{ port }],
-      endpoints: [{ address: addresses.IPv4 }],
-    }),
-  ),
-];
-
-async function metric(lab: Lab, name: string): Promise<number> {
-  const { stdout } = await lab.runner("node-a").run(["curl", "-s", "http://127.0.0.1:10249/metrics"]);
-  return Number(
-    stdout
-      .split("\n")
-      .find((line) => line.startsWith(`${name} `))
-      ?.split(" ")[1],
-  );
-}
 
 /** In KiB. */
 async function peakMemory(pid: number): Promise<number> {

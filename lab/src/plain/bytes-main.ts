@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { answerLines } from "../support/script.ts";
 
 /**
  * Runs inside a namespace. `serve PORT`: each connection begins with a line `BYTES`, and is answered with as many.
- * `fetch HOST PORT BYTES`: asks once and prints what came, as JSON. The bytes are such that none can be lost or change
- * its place.
+ * `fetch HOST PORT`: asks for as many bytes as a line says, and answers what came, as JSON. The bytes are such that
+ * none can be lost or change its place.
  */
 const [role, ...args] = process.argv.slice(2);
 
@@ -14,7 +15,7 @@ const PERIOD = 65_521;
 const block = Buffer.from(Uint8Array.from({ length: PERIOD }, (_, index) => (index * 31) % 251));
 
 if (role === "serve") await serve(Number(args[0]));
-else process.stdout.write(`${JSON.stringify(await fetchBytes(args[0] ?? "", Number(args[1]), Number(args[2])))}\n`);
+else answerLines(async (line) => JSON.stringify(await fetchBytes(args[0] ?? "", Number(args[1]), Number(line))));
 
 async function serve(port: number): Promise<void> {
   const server = createServer((socket) => {
@@ -35,8 +36,7 @@ async function serve(port: number): Promise<void> {
   });
   server.listen(port, "::");
   await once(server, "listening");
-  process.stdout.write("listening\n");
-  process.stdin.resume().on("end", () => process.exit(0));
+  answerLines(() => "listening");
 }
 
 async function fetchBytes(host: string, port: number, bytes: number) {

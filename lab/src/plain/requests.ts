@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url";
 import { socketText } from "@fairlead/base";
 import { PATIENCE_MS } from "@fairlead/base/testing";
 import { clientA, type Host, NODE_A, outside } from "@fairlead/testkit";
-import { type Peer, type Script, startScript } from "../peer/process.ts";
+import type { Peer } from "../peer/process.ts";
 import type { Ending } from "../peer/protocol.ts";
+import { type Script, startScript } from "../support/script.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Lab, namespaceOf } from "./lab.ts";
 import { web } from "./scene.ts";
@@ -75,10 +76,8 @@ export async function whoAnswersAt(lab: Lab, { from, protocol = "TCP", to, port 
 
 /** A TCP connection that its client keeps. */
 export interface HeldConnection extends AsyncDisposable {
-  /** Sends a request on it. */
-  ask(): void;
-  /** The server's name, or the code of the error that ended it. */
-  outcome(): Promise<string>;
+  /** Sends a request on it. @returns the server's name, or the code of the error that ended the connection */
+  ask(): Promise<string>;
   /** Waits until the kernel has sent something once more, since nothing acknowledged it. */
   retransmitted(): Promise<void>;
 }
@@ -86,19 +85,18 @@ export interface HeldConnection extends AsyncDisposable {
 const HELD_SCRIPT = fileURLToPath(new URL("./held-main.ts", import.meta.url));
 
 /** Makes a connection, which is there when the first request on it has been answered. */
-export function hold(lab: Lab, from: Host, to: string, port: number): HeldConnection {
+export async function hold(lab: Lab, from: Host, to: string, port: number): Promise<HeldConnection> {
   const namespace = namespaceOf(from);
-  const script = startScript(lab.namespace(namespace), HELD_SCRIPT, [to, String(port)]);
+  const script = await startScript(lab.namespace(namespace), HELD_SCRIPT, [to, String(port)]);
   return {
-    ask: () => script.notify("ask"),
-    outcome: () => script.hear(),
+    ask: () => script.ask("ask"),
     retransmitted: async () => {
       await waitUntil(`a retransmission to ${to}`, PATIENCE_MS, async () => {
         const { stdout } = await lab.runner(namespace).run(["ss", "-Htni", "dst", socketText(to, port)]);
         return / retrans:[1-9]/.test(stdout) ? true : undefined;
       });
     },
-    [Symbol.asyncDispose]: () => script.end(),
+    [Symbol.asyncDispose]: script.stop,
   };
 }
 
@@ -117,10 +115,8 @@ export async function vanish(lab: Lab, pod: Host): Promise<AsyncDisposable> {
 const BYTES_SCRIPT = fileURLToPath(new URL("./bytes-main.ts", import.meta.url));
 
 /** A server on a host that gives as many bytes as it is asked for. */
-export async function serveBytes(lab: Lab, host: Host, port: number): Promise<Script> {
-  const script = startScript(lab.namespace(namespaceOf(host)), BYTES_SCRIPT, ["serve", String(port)]);
-  await script.hear();
-  return script;
+export function serveBytes(lab: Lab, host: Host, port: number): Promise<Script> {
+  return startScript(lab.namespace(namespaceOf(host)), BYTES_SCRIPT, ["serve", String(port)]);
 }
 
 /** What came over one connection. */
@@ -133,13 +129,10 @@ interface Fetched {
 
 /** Fetches bytes over one connection. */
 export async function fetchBytes(lab: Lab, from: Host, to: string, port: number, bytes: number): Promise<Fetched> {
-  await using script = startScript(lab.namespace(namespaceOf(from)), BYTES_SCRIPT, [
-    "fetch",
-    to,
-    String(port),
-    String(bytes),
-  ]);
-  return JSON.parse(await script.hear());
+  const script = await startScript(lab.namespace(namespaceOf(from)), BYTES_SCRIPT, ["fetch", to, String(port)]);
+  const fetched = JSON.parse(await script.ask(String(bytes)));
+  await script.stop();
+  return fetched;
 }
 
 /** Refusals and answers of others come at once; an answer of a busy machine may take seconds. */

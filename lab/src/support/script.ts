@@ -6,7 +6,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 
 /** A script of the test ground at work inside a namespace; its side of it is `answerLines`. */
-export interface Script {
+export interface Script extends AsyncDisposable {
   readonly ready: string;
   ask(line: string): Promise<string>;
   /** Ends it. May be called twice. */
@@ -37,6 +37,11 @@ export async function startScript(
   };
   const ready = await next();
   let last: Promise<unknown> = Promise.resolve();
+  const stop = async () => {
+    child.stdin.end();
+    child.kill("SIGKILL");
+    await child;
+  };
   return {
     ready,
     ask: (line) => {
@@ -48,11 +53,8 @@ export async function startScript(
       last = answer.catch(() => {});
       return answer;
     },
-    stop: async () => {
-      child.stdin.end();
-      child.kill("SIGKILL");
-      await child;
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -1,13 +1,13 @@
-import { createInterface } from "node:readline";
 import { createTraffic, createUserspaceBackend, type RelayingBackend } from "@fairlead/backend-userspace";
 import { IP_FAMILIES } from "@fairlead/base";
 import { createRunner, openIptables } from "@fairlead/kernel";
+import { answerLines } from "@fairlead/lab/support/script";
 import { conformanceTable } from "@fairlead/testkit";
 import { groupCases, syncGroup } from "./groups.ts";
 
 /**
  * Runs on a node of the lab: userspace mode serves from where its process is. Each line is the number of a group of the
- * conformance table; it is programmed as by an agent that starts anew, and the line is said back. Cleans up at its end.
+ * conformance table; it is programmed as by an agent that starts anew. The line `cleanup` removes all that was.
  */
 const clients = await Promise.all(IP_FAMILIES.map((family) => openIptables(createRunner(), { family })));
 const groups = groupCases(conformanceTable);
@@ -17,8 +17,11 @@ const PORT_RANGE = { from: 20_000, to: 29_999 };
 const UDP_IDLE_TIMEOUT = 10_000;
 let backends: readonly RelayingBackend[] = [];
 
-const input = createInterface({ input: process.stdin });
-for await (const line of input) {
+answerLines(async (line) => {
+  if (line === "cleanup") {
+    for (const backend of backends) await backend.cleanup();
+    return line;
+  }
   const group = groups[Number(line)];
   if (group === undefined) throw new Error(`there is no group ${line}`);
   for (const backend of backends) backend.close();
@@ -33,7 +36,5 @@ for await (const line of input) {
     }),
   );
   await syncGroup(group, backends);
-  process.stdout.write(`${line}\n`);
-}
-for (const backend of backends) await backend.cleanup();
-process.exit(0);
+  return line;
+});
