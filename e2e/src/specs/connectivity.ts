@@ -1,12 +1,9 @@
 /** `fairlead connectivity` on the cluster, also with something that is broken. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fieldsOf, itemsOf, stringOf } from "@fairlead/base";
 import type { Argv, RunOptions, RunResult } from "@fairlead/kernel";
-import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import {
   type ClusterShape,
   DNS_PORT,
@@ -17,8 +14,7 @@ import {
 } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
-import { startPodFront } from "@fairlead/lab/tools/pods/front";
-import { KUBE_PROXY, lackingKubeProxy, ONE_IS_AN_ANSWER } from "./operator.ts";
+import { behindFront, lackingKubeProxy, ONE_IS_AN_ANSWER, withKubeProxy } from "./operator.ts";
 import { NAME } from "./secondary.ts";
 import { able, createService, each, type Figures, needs, onlyIn, type Scene, type Spec } from "./spec.ts";
 
@@ -38,16 +34,11 @@ const withFairlead: Spec = {
   },
 };
 
-const withKubeProxy: Spec = {
+const inPlaceOfFairlead: Spec = {
   ...COMMON,
   name: "fairlead connectivity: every case is as it should be with kube-proxy",
   unfit: (shape: ClusterShape) => needs("kubelet")(shape) ?? lackingKubeProxy(shape),
-  run: async (scene) => {
-    const { mode } = scene.cluster;
-    scene.later(() => each(scene, async ({ agent }) => agent.swap?.({ mode })));
-    await each(scene, async ({ agent }) => agent.swap?.({ mode, kubeProxy: KUBE_PROXY }));
-    return expectGreen(scene, await openConnectivity(scene));
-  },
+  run: (scene) => withKubeProxy(scene, async () => expectGreen(scene, await openConnectivity(scene))),
 };
 
 const withInstance: Spec = {
@@ -62,7 +53,7 @@ const withInstance: Spec = {
   },
 };
 
-export const connectivity: readonly Spec[] = [withFairlead, withKubeProxy, withInstance];
+export const connectivity: readonly Spec[] = [withFairlead, inPlaceOfFairlead, withInstance];
 
 const KEPT = ["--keep", "--no-update", "--patience"] as const;
 
@@ -161,8 +152,8 @@ const DELETE = `
 
 /** Deletes one after the other, and puts each back. */
 async function seenWithout(scene: Scene, connectivity: Connectivity): Promise<void> {
-  const file = (name: string) => `/tmp/fairlead-e2e-${process.pid}-${name}.rules`;
-  scene.later(() => each(scene, async ({ run, name }) => void (await run(["rm", "-f", file(name)]))));
+  const folder = await scene.folder();
+  const file = (name: string) => join(folder, `${name}.rules`);
   await each(scene, async ({ run, name }) => void (await run(["sh", "-c", SAVE, "sh", file(name)])));
   for (const [service, what, line] of DELETED) {
     await each(scene, async ({ run }) => void (await run(["sh", "-c", DELETE, "sh", line])));
@@ -284,16 +275,11 @@ interface Caller {
 }
 
 /** Beyond the nodes, which it reaches: pods are processes, whatever their image is. */
-async function fromOutside({ cluster, nodes: [first], later }: Scene): Promise<Caller> {
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-connectivity-`));
-  later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
-  const { url: server, token } = cluster.apiServer;
-  const files = new Map(cluster.nodes.map((node) => [node.name, able(node.namespaceFile)] as const));
+async function fromOutside(scene: Scene): Promise<Caller> {
+  const { cluster, nodes } = scene;
+  const [first] = nodes;
   // Agents are asked for a service's owner: they are not pods of the real server.
-  const front = await startPodFront(able(cluster.outside.namespace), { server, token, nodes: files });
-  later(async () => front[Symbol.asyncDispose]());
-  await writeFile(file, kubeconfig({ server: front.url }));
+  const file = await behindFront(scene, able(cluster.outside.namespace));
   const external = cluster.families.flatMap((family) =>
     Array.from({ length: 4 }, () => ["--external-address", cluster.gateAddress(first, family)]).flat(),
   );

@@ -1,22 +1,15 @@
 /** Tools in an operator's hands: on a node, with a kubeconfig, on a whole Kubernetes. */
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError } from "@fairlead/kernel";
 import { agentFile } from "@fairlead/lab/agent";
 import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import type { Cluster, ClusterNode, ClusterShape, NodeProxy, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
-import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
+import { answerOf, requireTool, type ToolResult, tool } from "@fairlead/lab/tools/page-reader";
 import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { parse, stringify } from "yaml";
 import { able, type Scene } from "./spec.ts";
-
-interface Asked {
-  readonly code: 0 | 1;
-  readonly out: string;
-}
 
 export interface Operator {
   /** The file; good where the API server is. */
@@ -26,21 +19,16 @@ export interface Operator {
    *
    * @returns what it printed, and whether it ended with 0 or with 1
    */
-  ask(...args: readonly string[]): Promise<Asked>;
+  ask(...args: readonly string[]): Promise<ToolResult>;
 }
 
 export async function openOperator(scene: Scene): Promise<Operator> {
   await requireTool();
   const { apiServer } = scene.cluster;
   const file = scene.cluster.kubernetes?.kubeconfig ?? (await behindFront(scene));
-  const ask = async (...args: readonly string[]): Promise<Asked> => {
+  const ask = (...args: readonly string[]) => {
     const argv = ["env", "NO_COLOR=1", `KUBECONFIG=${file}`, process.execPath, tool, ...args] as const;
-    try {
-      return { code: 0, out: (await apiServer.run(argv, { timeoutMs: 0 })).stdout };
-    } catch (error) {
-      if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
-      return { code: 1, out: error.stdout };
-    }
+    return answerOf(() => apiServer.run(argv, { timeoutMs: 0 }));
   };
   return { kubeconfig: file, ask };
 }
@@ -52,11 +40,9 @@ export const ONE_IS_AN_ANSWER = '"$@" || [ $? -eq 1 ]';
 export type Tool = (node: ClusterNode, mode: string, ...args: readonly string[]) => Promise<string>;
 
 /** The administrator's kubeconfig on the nodes, once it is certain that the tool is there. */
-export async function openKubeconfig({ cluster, later }: Scene): Promise<string> {
+export async function openKubeconfig({ cluster, folder }: Scene): Promise<string> {
   await requireTool();
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-tools-`));
-  later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
+  const file = join(await folder(), "kubeconfig");
   const { url, token } = cluster.apiServer;
   await writeFile(file, kubeconfig({ server: url, token }));
   return file;
@@ -75,26 +61,19 @@ export async function openTool(scene: Scene): Promise<Tool> {
   };
 }
 
-interface ConfiguredFields {
-  readonly kubeProxy?: Readonly<Record<string, unknown>>;
-  readonly fairlead: Readonly<Record<string, unknown>>;
-}
-
 export async function configFlag(
-  { cluster, later }: Pick<Scene, "cluster" | "later">,
+  { cluster, folder }: Pick<Scene, "cluster" | "folder">,
   { agent, run }: ClusterNode,
-  { kubeProxy = {}, fairlead }: ConfiguredFields,
+  fairlead: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-config-`));
-  later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "config.yaml");
+  const file = join(await folder(), "config.yaml");
   const argv = (await readFile(`/proc/${able(agent.pid)()}/cmdline`, "utf8")).split("\0");
   const flags = argv.slice(argv.indexOf(agentFile()) + 1).filter((flag) => flag !== "");
   await run([process.execPath, agentFile(), ...flags, `--write-config-to=${file}`]);
   const own: Readonly<Record<string, unknown>> = parse(await readFile(file, "utf8"));
   const excludeClusterCIDRs = networkCIDRs(cluster, { excluded: true });
   const documents = [
-    { ...own, ...kubeProxy },
+    own,
     {
       apiVersion: "fairlead.dev/v1alpha1",
       kind: "FairleadConfiguration",
@@ -136,17 +115,22 @@ export async function backToFairlead(cluster: Pick<Cluster, "kubernetes">): Prom
   await kubernetes.addFairlead();
 }
 
-/** Nodes that are namespaces have no kubelet: what reaches into their agents' pods stands before the API server. */
-async function behindFront({ cluster, later }: Scene): Promise<string> {
-  const { apiServer, nodes } = cluster;
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-operator-`));
-  later(() => rm(folder, { recursive: true }));
-  const files = new Map(nodes.map(({ name, namespaceFile }) => [name, able(namespaceFile)] as const));
-  const { url, token } = apiServer;
-  const front = await startPodFront(able(apiServer.namespace), { server: url, token, nodes: files });
-  later(async () => front[Symbol.asyncDispose]());
-  const file = join(folder, "kubeconfig");
-  await writeFile(file, kubeconfig({ server: front.url, token }));
+/**
+ * Nodes that are namespaces have no kubelet: what reaches into their agents' pods stands before the API server. The way
+ * to the real one has the administrator's token: an impersonated user has their own rights.
+ *
+ * @param namespace where the kubeconfig that this returns is good; default: the API server's
+ */
+export async function behindFront(
+  { cluster, folder, later }: Scene,
+  namespace = able(cluster.apiServer.namespace),
+): Promise<string> {
+  const { url: server, token } = cluster.apiServer;
+  const nodes = new Map(cluster.nodes.map(({ name, namespaceFile }) => [name, able(namespaceFile)] as const));
+  const front = await startPodFront(namespace, { server, token, nodes });
+  later(front.stop);
+  const file = join(await folder(), "kubeconfig");
+  await writeFile(file, kubeconfig({ server: front.ready }));
   return file;
 }
 

@@ -1,17 +1,15 @@
 /** The tools with the rights of each reader. */
 
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { CommandError } from "@fairlead/kernel";
-import { kubeconfig } from "@fairlead/lab/control-plane/control-plane";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
-import { startPodFront } from "@fairlead/lab/tools/pods/front";
 import { execa } from "execa";
+import { behindFront } from "./operator.ts";
 import {
   COMMAND_LINES,
   complaintOf,
@@ -73,18 +71,9 @@ type Place = Omit<Ground, "file"> & { readonly folder: string };
 
 async function openGround(scene: Scene): Promise<{ readonly ground: Place; readonly access: readonly string[] }> {
   await requireTool();
-  const { cluster, namespace, nodes } = scene;
-  const { apiServer } = cluster;
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-rights-`));
-  scene.later(() => rm(folder, { recursive: true }));
-  const files = new Map(cluster.nodes.map((node) => [node.name, able(node.namespaceFile)] as const));
-  const settings = { server: apiServer.url, token: apiServer.token, nodes: files };
-  const front = await startPodFront(able(apiServer.namespace), settings);
-  scene.later(async () => front[Symbol.asyncDispose]());
-  const file = join(folder, "kubeconfig");
-  // The way to the real server has the administrator's token: an impersonated user has their own rights.
-  await writeFile(file, kubeconfig({ server: front.url }));
-  return { ground: { namespace, folder, node: nodes[0].name }, access: ["--kubeconfig", file] };
+  const { namespace, nodes } = scene;
+  const ground = { namespace, folder: await scene.folder(), node: nodes[0].name };
+  return { ground, access: ["--kubeconfig", await behindFront(scene)] };
 }
 
 async function demandEveryCommand(scene: Scene): Promise<void> {

@@ -1,7 +1,6 @@
 /** Second instances alongside a node's first proxy: on local ports, and for secondary networks. */
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { familyOf } from "@fairlead/base";
@@ -21,7 +20,7 @@ import { parse } from "yaml";
 import { expectAnswers, expectRefused } from "./expect.ts";
 import { openStage, PORTS, startTraffic, type TrafficFlow, withoutFailure } from "./faults/stage.ts";
 import { expectNoTrace } from "./multi-cni/untouched.ts";
-import { KUBE_PROXY, lackingKubeProxy } from "./operator.ts";
+import { lackingKubeProxy, withKubeProxy } from "./operator.ts";
 import { able, each, type Figures, needs, type Scene, type ServiceHandle, type Spec } from "./spec.ts";
 
 const ROLES = new URL("../../../deploy/overlays/controller/", import.meta.url);
@@ -41,9 +40,7 @@ async function grantRights(scene: Scene): Promise<void> {
 async function controllers(scene: Scene): Promise<() => AgentProcess> {
   const { apiServer } = scene.cluster;
   await grantRights(scene);
-  const folder = await mkdtemp(join(tmpdir(), "fairlead-controller-"));
-  scene.later(() => rm(folder, { recursive: true }));
-  const file = join(folder, "kubeconfig");
+  const file = join(await scene.folder(), "kubeconfig");
   await writeFile(file, kubeconfig({ server: apiServer.url, token: USERS.controller.token }));
   const bundle = join(dirname(agentFile()), "controller.js");
   let port = 10_360;
@@ -196,12 +193,7 @@ export const secondaryAlongsideKubeProxy: Spec = {
   name: "alongside kube-proxy a Service leads to pods' second interfaces: the same under load",
   suite: "swap",
   unfit: (shape) => unfit(shape) ?? lackingKubeProxy(shape),
-  run: async (scene) => {
-    const { mode } = scene.cluster;
-    scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
-    await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy: KUBE_PROXY }));
-    return underLoad(scene, await open(scene, "macvlan"));
-  },
+  run: (scene) => withKubeProxy(scene, async () => underLoad(scene, await open(scene, "macvlan"))),
 };
 
 const TRAFFIC_MS = 15 * 60_000;

@@ -1,8 +1,12 @@
 /** What a spec is, and the scene that it runs in. */
 
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import { type ApiClient, type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { Ability, Cluster, ClusterNode, ClusterShape, NetworkShape, Pod } from "@fairlead/lab/provider/cluster";
+import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { until } from "./expect.ts";
 
 export const SUITES = [
@@ -104,6 +108,8 @@ export interface Scene {
   service(name: string, spec: ServiceSpec, annotations?: Readonly<Record<string, string>>): Promise<ServiceHandle>;
   /** Asks until there is nothing left to complain of. */
   until(what: string, complaint: () => Promise<string | undefined>): Promise<void>;
+  /** A folder for files, only the spec's. */
+  folder(): Promise<string>;
   /** Runs after the spec, the latest first. */
   later(undo: () => Promise<void>): void;
 }
@@ -281,6 +287,11 @@ async function openScene(
       return service;
     },
     until,
+    folder: async () => {
+      const path = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
+      undo.defer(() => rm(path, { recursive: true, force: true }));
+      return path;
+    },
     later: (undoIt) => undo.defer(undoIt),
   };
 }

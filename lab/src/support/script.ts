@@ -13,6 +13,8 @@ export interface Script extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+type Place = Pick<NetworkNamespace, "argvPrefix"> & Partial<Pick<NetworkNamespace, "env">>;
+
 /**
  * Starts a script and waits until it is ready. It ends with its standard input: with `stop`, or with this process.
  *
@@ -20,7 +22,7 @@ export interface Script extends AsyncDisposable {
  * @param flags Node's own; `--conditions=@fairlead/source` where it imports packages
  */
 export async function startScript(
-  namespace: Pick<NetworkNamespace, "argvPrefix">,
+  namespace: Place,
   file: string,
   args: readonly string[] = [],
   flags: readonly string[] = [],
@@ -65,7 +67,7 @@ export async function startScript(
  * @param flags Node's own; `--conditions=@fairlead/source` where it imports packages
  */
 export function spawnScript(
-  { argvPrefix, env }: Pick<NetworkNamespace, "argvPrefix"> & Partial<Pick<NetworkNamespace, "env">>,
+  { argvPrefix, env }: Place,
   file: string,
   args: readonly string[] = [],
   flags: readonly string[] = [],

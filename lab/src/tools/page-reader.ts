@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { CommandError } from "@fairlead/kernel";
+import { CommandError, type RunResult } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { execa } from "execa";
 import type { Lab } from "../plain/lab.ts";
@@ -82,10 +82,20 @@ class Texts {
 /** The built program. */
 export const tool = fileURLToPath(new URL("../../../apps/cli/dist/main.js", import.meta.url));
 
-/** How a command line of `fairlead` ended. */
-interface ToolResult {
-  readonly code: number;
+/** How a command line of `fairlead` ended: 1 is an answer as well. */
+export interface ToolResult {
+  readonly code: 0 | 1;
   readonly out: string;
+}
+
+/** @param run runs it */
+export async function answerOf(run: () => Promise<RunResult>): Promise<ToolResult> {
+  try {
+    return { code: 0, out: (await run()).stdout };
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
+    return { code: 1, out: error.stdout };
+  }
 }
 
 /** Whether it has been built. */
@@ -98,15 +108,7 @@ export async function requireTool(): Promise<void> {
   throw new Error(`there is no tool at ${tool}; build it with: pnpm --filter @fairlead/cli build`);
 }
 
-/** Runs `fairlead` on node-a of a lab, where exit code 1 is an answer as well. */
-export async function fairlead(lab: Lab, ...args: readonly string[]): Promise<ToolResult> {
-  const argv = [process.execPath, tool, ...args] as const;
-  let out = "";
-  try {
-    for await (const piece of lab.runner("node-a").stream(argv, { timeoutMs: PATIENCE_MS })) out += piece;
-    return { code: 0, out };
-  } catch (error) {
-    if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
-    return { code: 1, out };
-  }
+/** Runs `fairlead` on node-a of a lab. */
+export function fairlead(lab: Lab, ...args: readonly string[]): Promise<ToolResult> {
+  return answerOf(() => lab.runner("node-a").run([process.execPath, tool, ...args], { timeoutMs: PATIENCE_MS }));
 }

@@ -1,7 +1,6 @@
 /** A node with something to be found, and the doctor's advice that is followed on it. */
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdviceName, Diagnosis } from "@fairlead/inspect";
 import { agentFile } from "@fairlead/lab/agent";
@@ -33,8 +32,7 @@ export interface Bench {
 export async function openBench(scene: Scene, proxy: NodeProxy): Promise<Bench> {
   const [, node] = scene.nodes;
   const file = await openKubeconfig(scene);
-  const folder = await mkdtemp(join(tmpdir(), `fairlead-e2e-${process.pid}-advice-`));
-  scene.later(() => rm(folder, { recursive: true }));
+  const folder = await scene.folder();
   const { url, token } = scene.cluster.apiServer;
   let files = 0;
   const operator = await openOperator(scene);

@@ -66,7 +66,7 @@ export const kernelCases = {
     what: "a strict filter on a second uplink, whose clients are answered by it",
     make: async (bench, later) => {
       const { node, scene, sh } = bench;
-      const flags = [await configFlag(scene, node, { fairlead: { replyVia: [{ interface: "up1" }] } })];
+      const flags = [await configFlag(scene, node, { replyVia: [{ interface: "up1" }] })];
       await sh("ip link add up1 type veth peer name up1-far");
       later(() => sh("ip link delete up1"));
       later(() => node.agent.restart());

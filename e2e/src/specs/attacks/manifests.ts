@@ -1,9 +1,7 @@
 /** Users who write files of manifests, or objects in them. */
 
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { endpointSlice, service } from "@fairlead/testkit";
 import { until } from "../expect.ts";
 import type { Figures, Scene, Spec } from "../spec.ts";
@@ -104,9 +102,9 @@ const SERVICES = "/api/v1/services";
 const SLICES = "/apis/discovery.k8s.io/v1/endpointslices";
 
 /** Goes with the spec. */
-async function openMirror({ cluster: { api }, later }: Scene): Promise<Mirror> {
-  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
-  later(() => rm(folder, { recursive: true, force: true }));
+async function openMirror(scene: Scene): Promise<Mirror> {
+  const { api } = scene.cluster;
+  const folder = await scene.folder();
   const add = async (name: string, pieces: Iterable<string>) => {
     const unseen = join(folder, `.${name}`);
     await writeFile(unseen, pieces);

@@ -1,7 +1,6 @@
 /** Networks with a load balancer of their own. */
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NAT_OUTGOING } from "@fairlead/lab/cni/ovn/index";
@@ -9,7 +8,6 @@ import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-clie
 import type { ClusterNode, ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/ground";
-import { folderPrefix } from "@fairlead/lab/support/run-inventory";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { ONE_IS_AN_ANSWER } from "../operator.ts";
@@ -191,9 +189,9 @@ const NAME = "webhook";
 const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
 
 /** A certificate for the name that the API server asks a webhook for. */
-async function certificateFor({ cluster, namespace, later }: Scene) {
-  const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}-`));
-  later(() => rm(folder, { recursive: true, force: true }));
+async function certificateFor(scene: Scene) {
+  const { cluster, namespace } = scene;
+  const folder = await scene.folder();
   const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
   const host = `${NAME}.${namespace}.svc`;
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", keyFile];

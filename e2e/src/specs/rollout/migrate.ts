@@ -4,7 +4,7 @@ import { CommandError, type RunOptions } from "@fairlead/kernel";
 import { modeNamed } from "@fairlead/lab/modes";
 import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
-import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
+import { answerOf, requireTool, type ToolResult, tool } from "@fairlead/lab/tools/page-reader";
 import { parseDocument } from "yaml";
 import { expectAnswers, until } from "../expect.ts";
 import { startTraffic, withoutFailure } from "../faults/stage.ts";
@@ -197,12 +197,6 @@ async function labeled({ kubectl }: WholeKubernetes): Promise<readonly string[]>
   return stdout.split("\n").filter(Boolean);
 }
 
-/** What a command line of `fairlead` ended with; 1 is an answer. */
-export interface ToolResult {
-  readonly code: 0 | 1;
-  readonly out: string;
-}
-
 export async function fairlead(
   cluster: Pick<Cluster, "kubernetes" | "apiServer">,
   [command, ...args]: readonly [command: string, ...args: string[]],
@@ -211,12 +205,7 @@ export async function fairlead(
   await requireTool();
   const { kubeconfig } = whole(cluster);
   const argv = [process.execPath, tool, command, `--kubeconfig=${kubeconfig}`, ...args] as const;
-  try {
-    return { code: 0, out: (await cluster.apiServer.run(argv, options)).stdout };
-  } catch (error) {
-    if (!(error instanceof CommandError) || error.exitCode !== 1) throw error;
-    return { code: 1, out: error.stdout };
-  }
+  return answerOf(() => cluster.apiServer.run(argv, options));
 }
 
 async function fairleadEnds(

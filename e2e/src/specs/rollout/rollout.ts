@@ -3,21 +3,13 @@ import { fileURLToPath } from "node:url";
 import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
+import type { ToolResult } from "@fairlead/lab/tools/page-reader";
 import { until } from "../expect.ts";
 import { withoutFailure } from "../faults/stage.ts";
 import { endpointAt, expectForeign, expectNoTrace } from "../multi-cni/untouched.ts";
 import { backToFairlead, kubectlSystem, needsKubelets, ROLLOUT_MS, removeProxy, whole } from "../operator.ts";
 import { onlyIPv4, type Scene, type Spec } from "../spec.ts";
-import {
-  deleteService,
-  expectServed,
-  fairlead,
-  migrations,
-  repairsAtOnce,
-  startLoad,
-  type ToolResult,
-  TRAFFIC_MS,
-} from "./migrate.ts";
+import { deleteService, expectServed, fairlead, migrations, repairsAtOnce, startLoad, TRAFFIC_MS } from "./migrate.ts";
 
 const common = { suite: "rollout", eachFamily: false, unfit: needsKubelets } as const;
 

@@ -1,7 +1,6 @@
 /** The tools on the cluster: by hand, in the first hour, and their packages' tests against its API server. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ClusterNode, ClusterShape, NodeProxy } from "@fairlead/lab/provider/cluster";
@@ -133,13 +132,10 @@ function apiServerTests(folder: string, file: string): Pick<Spec, "suite" | "eac
     unfit: (shape, family) =>
       notIn(["nftables"], "the API server does not know the mode; iptables mode's clusters run them")(shape) ??
       (family === "IPv4" ? undefined : "its services have IPv4 addresses"),
-    run: async (_, { apiServer }) => {
+    run: async ({ folder }, { apiServer }) => {
       const { url, token } = apiServer;
       // In a file: a command line is what errors print.
-      await using stack = new AsyncDisposableStack();
-      const folder = await mkdtemp(join(tmpdir(), "fairlead-apiserver-"));
-      stack.defer(() => rm(folder, { recursive: true }));
-      const tokenFile = join(folder, "token");
+      const tokenFile = join(await folder(), "token");
       await writeFile(tokenFile, token, { mode: 0o600 });
       const environment = ["NO_COLOR=1", `FAIRLEAD_TEST_APISERVER=${url}`, `FAIRLEAD_TEST_TOKEN_FILE=${tokenFile}`];
       const test = [process.execPath, vitest, "run", "--reporter=dot", file];

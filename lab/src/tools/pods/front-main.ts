@@ -12,6 +12,7 @@ import { text } from "node:stream/consumers";
 import { textAt } from "@fairlead/base";
 import { type PodName, type PodProgram, type Refusal, selection, servePods } from "@fairlead/testkit/api-server";
 import { execa } from "execa";
+import { answerLines } from "../../support/script.ts";
 
 /**
  * An API server whose nodes are namespaces, with the pods of their agents: it lists those, starts programs and reaches
@@ -57,7 +58,7 @@ servePods(front, () => ({
 }));
 front.listen(0, "127.0.0.1", () => {
   // A listening TCP server has an AddressInfo.
-  process.stdout.write(`http://127.0.0.1:${(front.address() as AddressInfo).port}\n`);
+  answerLines(() => "here", `http://127.0.0.1:${(front.address() as AddressInfo).port}`);
 });
 
 const PIPE = 'exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat <&3 & cat >&3; wait';

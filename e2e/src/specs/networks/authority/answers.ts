@@ -1,8 +1,8 @@
 import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, type Target } from "../../expect.ts";
 import { excludedNetwork, needsOwnLoadBalancer } from "../../multi-cni/untouched.ts";
-import { KUBE_PROXY } from "../../operator.ts";
-import { able, each, type Figures, needs, notIn, onlyIPv4, type Scene, type Spec } from "../../spec.ts";
+import { KUBE_PROXY, withKubeProxy } from "../../operator.ts";
+import { type Figures, needs, notIn, onlyIPv4, type Scene, type Spec } from "../../spec.ts";
 import { describeAndLearn, openClusterDNS } from "./bystanders.ts";
 
 const onlyOthers = notIn(["ipvs"], "ipvs mode cannot distinguish the clients of an address");
@@ -76,13 +76,12 @@ function fairleadLines(cells: readonly Cell[]): Figures {
 }
 
 async function askKubeProxy(scene: Scene, cells: readonly Cell[]): Promise<Figures> {
-  const { mode, networks } = scene.cluster;
   // It refuses several clusterCIDRs of a family.
-  if (KUBE_PROXY === "" || networks.filter(({ excluded }) => !excluded).length > 1) return {};
-  scene.later(() => each(scene, ({ agent }) => able(agent.swap)({ mode })));
-  await each(scene, ({ agent }) => able(agent.swap)({ mode, kubeProxy: KUBE_PROXY }));
+  if (KUBE_PROXY === "" || scene.cluster.networks.filter(({ excluded }) => !excluded).length > 1) return {};
   const answers = new Map<Cell, string>();
-  for (const cell of cells) answers.set(cell, await answerOf(cell));
+  await withKubeProxy(scene, async () => {
+    for (const cell of cells) answers.set(cell, await answerOf(cell));
+  });
   const named = Object.entries(lines(cells, answers)).map(([row, text]) => [`kube-proxy: ${row}`, text] as const);
   return Object.fromEntries(named);
 }
