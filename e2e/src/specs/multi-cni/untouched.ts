@@ -3,7 +3,7 @@
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, RunResult } from "@fairlead/kernel";
 import { LET_PASS } from "@fairlead/lab/modes";
-import type { ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
+import type { Cluster, ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 import { expectAnswers, expectUntouched, until } from "../expect.ts";
 import type { Scene } from "../spec.ts";
 
@@ -28,10 +28,49 @@ export async function expectNoTrace(
 export async function expectForeign({ cluster, namespace, family }: Scene, service: string): Promise<void> {
   const key = `${namespace}/${service}`;
   await until(`${key} to be the other network's on every node`, async () => {
-    const reported = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
-    const known = reported.map((text) => ownerIn(text, key, family));
+    const known = (await ownershipPages(cluster)).map((page) => ownerIn(page, key, family));
     return known.every((owner) => owner === "foreign") ? undefined : known.join(", ");
   });
+}
+
+/** What an agent's `/ownership` says. */
+export interface OwnershipPage {
+  readonly services: readonly OwnershipRow[];
+  readonly networks?: LearnedNetworks;
+}
+
+export interface OwnershipRow {
+  readonly service: string;
+  readonly ipFamily: string;
+  readonly ownership: string;
+  readonly why: string;
+  readonly ownEndpoints: number;
+  readonly excludedEndpoints: number;
+}
+
+export interface LearnedNetworks {
+  readonly sources: readonly {
+    readonly source: string;
+    readonly state: string;
+    readonly forbidden?: readonly string[];
+  }[];
+  readonly cidrs: readonly LearnedCIDR[];
+}
+
+export interface LearnedCIDR {
+  readonly cidr: string;
+  readonly side: string;
+  readonly stage: string;
+  readonly objects: readonly string[];
+  /** No object defines it anymore. */
+  readonly kept?: true;
+  /** Why it is held or refused. */
+  readonly why?: string;
+}
+
+/** Of every node. */
+export function ownershipPages({ nodes }: Pick<Cluster, "nodes">): Promise<readonly OwnershipPage[]> {
+  return Promise.all(nodes.map(async ({ agent }) => JSON.parse(await agent.get("/ownership"))));
 }
 
 /** The networks that Fairlead serves, and one that it ignores. */
@@ -105,17 +144,7 @@ const DUMPS = [
   ["nft", "list", "table", "ip6", "kube-proxy"],
 ] as const;
 
-interface OwnershipAnswer {
-  readonly services: readonly {
-    readonly service: string;
-    readonly ipFamily: string;
-    readonly ownership: string;
-    readonly excludedEndpoints: number;
-  }[];
-}
-
-function ownerIn(text: string, key: string, family: string): string {
-  const { services }: OwnershipAnswer = JSON.parse(text);
+function ownerIn({ services }: OwnershipPage, key: string, family: string): string {
   const found = services.find(({ service, ipFamily }) => service === key && ipFamily === family);
   if (found === undefined) return "unknown";
   return found.excludedEndpoints === 0 ? "without endpoints" : found.ownership;

@@ -5,7 +5,14 @@ import type { AgentStart, ClusterNode, ClusterShape } from "@fairlead/lab/provid
 import { parse, parseAllDocuments } from "yaml";
 import { expectAnswers } from "../expect.ts";
 import { each, restoreAgents } from "../faults/stage.ts";
-import { endpointAt, expectForeign, expectNoTrace, needsExcluded } from "../multi-cni/untouched.ts";
+import {
+  endpointAt,
+  expectForeign,
+  expectNoTrace,
+  type LearnedNetworks,
+  needsExcluded,
+  ownershipPages,
+} from "../multi-cni/untouched.ts";
 import { nearAndFar, needs, notIn, onlyIPv4, type Scene } from "../spec.ts";
 
 const component = new URL("../../../../deploy/components/networks/", import.meta.url);
@@ -115,26 +122,7 @@ export function accepted(...cidrs: readonly string[]): ApiObject {
   };
 }
 
-export interface LearnedCIDR {
-  readonly cidr: string;
-  readonly side: string;
-  readonly stage: string;
-  readonly objects: readonly string[];
-  /** No object defines it anymore. */
-  readonly kept?: true;
-  /** Why it is held or refused. */
-  readonly why?: string;
-}
-
-/** What an agent's `/ownership` says of networks. */
-interface LearnedNetworks {
-  readonly sources: readonly {
-    readonly source: string;
-    readonly state: string;
-    readonly forbidden?: readonly string[];
-  }[];
-  readonly cidrs: readonly LearnedCIDR[];
-}
+const NONE: LearnedNetworks = { sources: [], cidrs: [] };
 
 /** Waits until what every agent has learned is so. */
 export async function untilLearned(
@@ -143,8 +131,8 @@ export async function untilLearned(
   complaint: (learned: LearnedNetworks) => string | undefined,
 ): Promise<void> {
   await until(`${what} on every node`, async () => {
-    const answers = await Promise.all(cluster.nodes.map(({ agent }) => agent.get("/ownership")));
-    return answers.map((text) => complaint(networksIn(text))).find((one) => one !== undefined);
+    const learned = (await ownershipPages(cluster)).map(({ networks = NONE }) => networks);
+    return learned.map(complaint).find((one) => one !== undefined);
   });
 }
 
@@ -208,9 +196,4 @@ async function notThere({ cluster }: Scene, path: string): Promise<string | unde
     () => "there",
     () => undefined,
   );
-}
-
-function networksIn(text: string): LearnedNetworks {
-  const { networks }: { readonly networks?: LearnedNetworks } = JSON.parse(text);
-  return networks ?? { sources: [], cidrs: [] };
 }

@@ -2,9 +2,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
-import type { Client, ClusterNode, Pod } from "@fairlead/lab/provider/cluster";
+import type { Client, Pod } from "@fairlead/lab/provider/cluster";
 import type { Target } from "../expect.ts";
 import type { TrafficFlow } from "../faults/stage.ts";
+import { type OwnershipPage, type OwnershipRow, ownershipPages } from "../multi-cni/untouched.ts";
 import type { Scene, ServiceHandle } from "../spec.ts";
 
 /** Waits until every agent has decided so. @param wanted a service of the spec → its owner */
@@ -28,8 +29,7 @@ async function untilEndpoints(scene: Scene, service: string, count: number): Pro
 /** Waits until all agents say the same of every service and of every learned CIDR: so it is outside of the delays. */
 export async function untilAllAgree({ cluster, until }: Scene): Promise<void> {
   await until("the same decisions on every node", async () => {
-    const pages = await Promise.all(cluster.nodes.map(page));
-    const [first, ...others] = pages.map(decisionsOf);
+    const [first, ...others] = (await ownershipPages(cluster)).map(decisionsOf);
     const different = others.filter((one) => one !== first);
     return different.length === 0 ? undefined : `${first}\nand\n${different.join("\n")}`;
   });
@@ -114,32 +114,7 @@ export function untilServed(asked: ServiceProbe): Promise<number> {
   return untilAll(asked, "an answer", ({ kind }) => kind === "answer");
 }
 
-interface OwnershipPage {
-  readonly services: readonly OwnershipRow[];
-  readonly networks?: { readonly cidrs: readonly LearnedRow[] };
-}
-
-interface OwnershipRow {
-  readonly service: string;
-  readonly ipFamily: string;
-  readonly ownership: string;
-  readonly ownEndpoints: number;
-  readonly excludedEndpoints: number;
-}
-
-interface LearnedRow {
-  readonly side: string;
-  readonly cidr: string;
-  readonly stage: string;
-  readonly objects: readonly string[];
-}
-
-async function page({ agent }: ClusterNode): Promise<OwnershipPage> {
-  return JSON.parse(await agent.get("/ownership"));
-}
-
-async function rowsOn({ namespace, family }: Scene, node: ClusterNode): Promise<ReadonlyMap<string, OwnershipRow>> {
-  const { services } = await page(node);
+function rowsIn({ services }: OwnershipPage, { namespace, family }: Scene): ReadonlyMap<string, OwnershipRow> {
   const own = services.filter(({ service, ipFamily }) => service.startsWith(`${namespace}/`) && ipFamily === family);
   return new Map(own.map((row) => [row.service.slice(namespace.length + 1), row]));
 }
@@ -151,7 +126,7 @@ async function untilRows(
 ): Promise<void> {
   const { cluster, until } = scene;
   await until(`${what} on every node`, async () => {
-    const nodes = await Promise.all(cluster.nodes.map((node) => rowsOn(scene, node)));
+    const nodes = (await ownershipPages(cluster)).map((page) => rowsIn(page, scene));
     const found = nodes.flatMap((rows, at) => complaints(rows).map((one) => `${cluster.nodes[at]?.name}: ${one}`));
     return found.length === 0 ? undefined : found.join("; ");
   });

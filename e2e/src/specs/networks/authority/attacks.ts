@@ -3,9 +3,9 @@
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/processes";
-import { needsExcluded } from "../../multi-cni/untouched.ts";
+import { type LearnedCIDR, needsExcluded } from "../../multi-cni/untouched.ts";
 import { each, needs, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
-import { type LearnedCIDR, untilLearned } from "../learning.ts";
+import { untilLearned } from "../learning.ts";
 import {
   type Bystanders,
   canaryGoes,

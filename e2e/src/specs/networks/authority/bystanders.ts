@@ -6,7 +6,7 @@ import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { networkResource } from "@fairlead/lab/control-plane/network-resources";
 import { expectAnswers } from "../../expect.ts";
 import { startTraffic, withoutFailure } from "../../faults/stage.ts";
-import { endpointAt, excludedNetwork } from "../../multi-cni/untouched.ts";
+import { endpointAt, excludedNetwork, type OwnershipPage, ownershipPages } from "../../multi-cni/untouched.ts";
 import { able, createService, type Figures, nearAndFar, type Scene } from "../../spec.ts";
 import { allow, CIDR, install, ipPool, learnBy, make, makeVpc, subnet } from "../learning.ts";
 
@@ -219,22 +219,9 @@ async function apiClusterIP({ cluster }: Scene): Promise<string> {
   return spec.clusterIP;
 }
 
-interface OwnershipPage {
-  readonly services: readonly {
-    readonly service: string;
-    readonly ipFamily: string;
-    readonly ownership: string;
-    readonly why: string;
-  }[];
-}
-
 async function pages({ scene }: Bystanders): Promise<readonly OwnershipPage["services"][]> {
-  return Promise.all(
-    scene.cluster.nodes.map(async ({ agent }) => {
-      const { services }: OwnershipPage = JSON.parse(await agent.get("/ownership"));
-      return services.filter(({ ipFamily }) => ipFamily === "IPv4");
-    }),
-  );
+  const all = await ownershipPages(scene.cluster);
+  return all.map(({ services }) => services.filter(({ ipFamily }) => ipFamily === "IPv4"));
 }
 
 function movedIn({ owners }: Bystanders, services: OwnershipPage["services"]): readonly string[] {
