@@ -6,7 +6,7 @@ import { apiServer } from "./faults/api-server.ts";
 import { nodeDies } from "./faults/node-gone.ts";
 import { loadBalancer } from "./load-balancer.ts";
 import { changes, excludedClients, excludedClientsTogether } from "./multi-cni/excluded-clients.ts";
-import { kubeOVNReject, ownBalancer, webhook } from "./multi-cni/own-balancer.ts";
+import { kubeOVNReject, ownBalancer } from "./multi-cni/own-balancer.ts";
 import { sideBySide } from "./multi-cni/side-by-side.ts";
 import { networkPolicies } from "./network-policies.ts";
 import { apiServer as networksFromServer } from "./networks/api-server.ts";
@@ -47,7 +47,6 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   excludedClients,
   excludedClientsTogether,
   kubeOVNReject,
-  webhook,
   openConnection,
   instanceOnLocalPorts,
   secondaryNetwork,

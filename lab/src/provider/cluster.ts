@@ -24,12 +24,11 @@ export interface ClusterShape {
 /**
  * dns: `Pod.serveDns`, `Pod.lookUp`. expire-watches: `ApiServerControl.expireWatches`. step-clock:
  * `AgentStart.ownClock`, `AgentOnNode.stepClock`. fill-disk: `AgentStart.stateDiskFull`. attack: agents are processes
- * of this machine that can be started with flags and an environment of their own, and scripts run alongside them:
- * `AgentOnNode.pid`, `AgentStart.flags`, `.openFiles`, `ClusterNode.startScript`,
- * `ApiServerControl.turnSilent`. learn: `AgentStart.learns`, `.flags`, `.multiCNI`. browser:
- * `ApiServerControl.namespace`, where one can run. console: the same, and `ClusterNode.namespaceFile`. instance:
- * `ClusterNode.startInstance`. local-instance: `ClusterNode.startLocalInstance`. webhook: `Pod.startScript`, and
- * openssl alongside the API server. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
+ * of this machine that can be started with flags of their own, and scripts run alongside them: `AgentOnNode.pid`,
+ * `AgentStart.flags`, `.openFiles`, `ClusterNode.startScript`, `ApiServerControl.turnSilent`. learn:
+ * `AgentStart.learns`, `.flags`, `.multiCNI`. browser: `ApiServerControl.namespace`, where one can run. console: the
+ * same, and `ClusterNode.namespaceFile`. instance: `ClusterNode.startInstance`. local-instance:
+ * `ClusterNode.startLocalInstance`. pod-script: `Pod.startScript`. kubelet: Pods that name a node run there,
  * `Cluster.runPodsOf`. secondary-network: `Pod.join`.
  */
 export type Ability =
@@ -45,8 +44,7 @@ export type Ability =
   | "kubelet"
   | "local-instance"
   | "pod-script"
-  | "secondary-network"
-  | "webhook";
+  | "secondary-network";
 
 /** A pod network of the cluster. */
 export interface NetworkShape {

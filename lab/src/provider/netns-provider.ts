@@ -87,7 +87,6 @@ async function abilities(): Promise<readonly Ability[]> {
   ] as const;
   return [
     ...((await isProgram(DNS_PROGRAM)) ? ["dns" as const] : []),
-    ...((await isProgram("openssl")) ? ["webhook" as const] : []),
     ...((await isThere(BROWSER)) ? ["browser" as const, "console" as const] : []),
     ...((await missingPlugins()) === undefined ? ["secondary-network" as const] : []),
     ...faults,
