@@ -1,12 +1,12 @@
 /** Agents that end, tables that are damaged, and TCP that is reset. */
 
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { IP_FAMILIES, socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
 import { ipvsFaults } from "@fairlead/lab/faults";
 import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
 import { vanish, whoAnswers } from "@fairlead/lab/plain/requests";
+import { startScript } from "@fairlead/lab/support/script";
 import {
   clientA,
   clusterObjects,
@@ -19,7 +19,6 @@ import {
   webB1,
   workload,
 } from "@fairlead/testkit";
-import { execa } from "execa";
 import { type ServedNode, type Spec, serveNode, unequal } from "./suite.ts";
 
 const web = workload(11, { endpoints: [webA1], nodePort: true });
@@ -123,7 +122,7 @@ function resetSpec(family: IPFamily, name: string, left: readonly Host[]): Spec 
         await using _ = await vanish(lab, webA1);
         await node.change(resetObjects(...left));
         const destinations = await node.destinations(resetWeb().clusterIP[family]);
-        const ends = await Promise.all(transfers.map(({ transfer }) => transfer.end()));
+        const ends = await Promise.all(transfers.map(({ end }) => end()));
         return [
           ...unequal(
             "destinations",
@@ -148,7 +147,7 @@ async function connect(lab: Lab, family: IPFamily) {
     { name: "outside by node port", from: outside, to: NODE_A.addresses[family], port: nodePort },
   ];
   return Promise.all(
-    ways.map(async ({ name, from, to, port }) => ({ name, transfer: await beginTransfer(lab, from, to, port) })),
+    ways.map(async ({ name, from, to, port }) => ({ name, end: await beginTransfer(lab, from, to, port) })),
   );
 }
 
@@ -190,27 +189,15 @@ interface TransferEnd {
   readonly error: string;
 }
 
-interface Transfer {
-  end(): Promise<TransferEnd>;
-}
-
 const SCRIPT = fileURLToPath(new URL("transfer-main.ts", import.meta.url));
 
-async function beginTransfer(lab: Lab, from: Host, to: string, port: number): Promise<Transfer> {
-  const [program = "nsenter", ...prefix] = lab.namespace(namespaceOf(from)).argvPrefix;
-  const args = [...prefix, process.execPath, "--no-warnings", SCRIPT, to, String(port)];
-  const child = execa(program, args, { stdin: "pipe", buffer: false, reject: false });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const next = async () => String((await lines.next()).value);
-  const first = await next();
-  if (first !== "begun") throw new Error(`the transfer did not begin: ${first}`);
-  return {
-    end: async () => {
-      child.stdin.end();
-      const end: TransferEnd = JSON.parse(await next());
-      await child;
-      return end;
-    },
+/** @returns what ends it */
+async function beginTransfer(lab: Lab, from: Host, to: string, port: number): Promise<() => Promise<TransferEnd>> {
+  const script = await startScript(lab.namespace(namespaceOf(from)), SCRIPT, [to, String(port)]);
+  return async () => {
+    const end = await script.ask("end");
+    await script.stop();
+    return JSON.parse(end);
   };
 }
 
@@ -238,14 +225,14 @@ async function drain(
 ): Promise<readonly string[]> {
   const { clusterIP } = kind(webA1);
   const ask = () => whoAnswers(lab, clientA, clusterIP.IPv4);
-  const transfer = await beginTransfer(lab, clientA, clusterIP.IPv4, 80);
+  const end = await beginTransfer(lab, clientA, clusterIP.IPv4, 80);
   await node.change([...clusterObjects, ...kind(webB1).objects]);
   await between(node);
   const draining = await node.destinations(clusterIP.IPv4);
   const asked = [await ask(), await ask(), await ask()];
   await node.minute();
   const kept = await node.destinations(clusterIP.IPv4);
-  const { servers, error, answers } = await transfer.end();
+  const { servers, error, answers } = await end();
   return [
     ...unequal("destinations while it drains", draining, [weight(webA1, 0), weight(webB1, 1)].sort()),
     ...unequal(
