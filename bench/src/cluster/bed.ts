@@ -1,9 +1,10 @@
-import { access, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createNamespace, type NetworkNamespace } from "@fairlead/kernel/netns";
 import { objectPath } from "@fairlead/lab/control-plane/api-client";
 import { type ControlPlane, ETCD, relayArgv, startControlPlane } from "@fairlead/lab/control-plane/control-plane";
 import type { ControlPlanePaths } from "@fairlead/lab/control-plane/programs";
+import { isThere } from "@fairlead/lab/support/machine";
 import { startDaemon } from "@fairlead/lab/support/processes";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import {
@@ -88,11 +89,7 @@ async function openEtcd(fabric: NetworkNamespace, folder: string, opened: AsyncD
   const argv = relayArgv(socketPath, ETCD);
   const relay = await startDaemon(fabric, { name: "etcd-relay", argv, logFile: join(folder, "etcd-relay.log") });
   opened.defer(() => relay.stop());
-  const listens = () =>
-    access(socketPath).then(
-      () => true,
-      () => undefined,
-    );
+  const listens = async () => (await isThere(socketPath)) || undefined;
   await waitUntil("the socket that leads to etcd", LISTENING_MS, listens);
   const etcd = new Etcd(socketPath);
   opened.defer(() => etcd.close());

@@ -4,7 +4,16 @@ import { agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
 import { waitUntil } from "@fairlead/lab/support/wait-until";
 import { endpointSlice, nginxCalico, type RawObject } from "@fairlead/testkit";
 import { localChecks } from "./checks.ts";
-import { type Ask, type DemoEnvironment, LOCAL_FLAGS, leftovers, type Reply, serviceAt, webPods } from "./stage.ts";
+import {
+  type Ask,
+  type DemoEnvironment,
+  LOCAL_FLAGS,
+  leftovers,
+  now,
+  type Reply,
+  serviceAt,
+  webPods,
+} from "./stage.ts";
 
 /** This process's own environment: no namespace. */
 const HERE = { argvPrefix: ["env"], env: {} } as const;
@@ -104,10 +113,6 @@ function get(host: string, port: number): Promise<Reply> {
     );
     call.end();
   });
-}
-
-function now(): number {
-  return performance.timeOrigin + performance.now();
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
 import { filterFor } from "../cases/conformance/groups.ts";
-import { type Ask, type DemoEnvironment, NODE_PORTS_AT, type Reply } from "./stage.ts";
+import { type Ask, type DemoEnvironment, NODE_PORTS_AT, now, type Reply } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
 export async function memoryStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {
@@ -80,8 +80,4 @@ function reply(source: string, outcome: Outcome | undefined): Reply {
 function ruleLines(iptables: FakeIptables): readonly string[] {
   const chains = [...iptables.ruleSet().values()].flatMap(({ chains: all }) => [...all.values()]);
   return chains.flatMap(({ name, rules }) => rules.map((rule) => `-A ${name} ${renderRule(rule)}`));
-}
-
-function now(): number {
-  return performance.timeOrigin + performance.now();
 }

@@ -124,14 +124,7 @@ function pathFlags({ manifests, state }: AgentFolder): readonly string[] {
   return [`--manifests=${manifests}`, `--state-dir=${state}`, "-v=2"];
 }
 
-interface Running {
-  readonly lab: Lab;
-  readonly folder: AgentFolder;
-  readonly agent: AgentProcess;
-  readonly mode: Mode;
-}
-
-function tourOf({ lab, folder, agent, mode }: Running): readonly string[] {
+function tourOf({ lab, folder, agent, mode }: Parts): readonly string[] {
   const inside = (name: string, command: string) => `${lab.namespace(name).argvPrefix.join(" ")} ${command}`;
   const tool = (command: string) =>
     [

@@ -1,6 +1,6 @@
-import { access } from "node:fs/promises";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import type { Mode } from "@fairlead/lab/modes";
+import { isThere } from "@fairlead/lab/support/machine";
 import {
   clusterObjects,
   endpointSlice,
@@ -73,14 +73,15 @@ export interface DemoEnvironment {
   close(): Promise<readonly string[]>;
 }
 
+/** In milliseconds since the epoch. */
+export function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
 /** Of these processes and this folder, what is still there. */
 export async function leftovers(pids: readonly number[], folder: string): Promise<readonly string[]> {
   const processes = pids.filter(isRunning).map((pid) => `process ${pid}`);
-  const there = await access(folder).then(
-    () => [folder],
-    () => [],
-  );
-  return [...processes, ...there];
+  return [...processes, ...((await isThere(folder)) ? [folder] : [])];
 }
 
 function isRunning(pid: number): boolean {
@@ -146,18 +147,14 @@ export const NODE_PORTS_AT: Readonly<Record<Mode["nodePorts"], readonly string[]
   "all, and 127.0.0.1": [NODE_A.addresses.IPv4, SECOND_NODE_ADDRESS.IPv4, "127.0.0.1"],
 };
 
-/** The agent's flags for these networks, alongside the mode and the paths. */
-export const DEMO_FLAGS: readonly string[] = [
-  `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
-  `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
-  "--hostname-override=node-a",
-];
-
-/** The same for the console, which looks at the objects. */
+/** The console's flags for these networks. */
 export const CONSOLE_FLAGS: readonly string[] = [
   `--cluster-cidr=${NETWORKS.calico.IPv4},${NETWORKS.calico.IPv6}`,
   `--exclude-cluster-cidr=${NETWORKS.ovn.IPv4}`,
 ];
+
+/** The agent's, alongside the mode and the paths. */
+export const DEMO_FLAGS: readonly string[] = [...CONSOLE_FLAGS, "--hostname-override=node-a"];
 
 /** The same without a rule. */
 export const LOCAL_FLAGS: readonly string[] = [

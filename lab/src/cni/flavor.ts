@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, Runner } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
+import { type NeededProgram, PLAIN_TOOL } from "../support/machine.ts";
 import { applyLines, route } from "../wire.ts";
 
 /**
@@ -17,7 +18,7 @@ export interface CniFlavor {
   /** Its folder's name. */
   readonly name: string;
   /** Programs that it runs. What is missing is said before anything is started. */
-  readonly programs: readonly NeededProgram[];
+  readonly programs: readonly Omit<NeededProgram, "by">[];
   /** Files below /dev that they open to read and write; default none. */
   readonly devices?: readonly string[];
   /** Its pods' CIDRs in the whole cluster; a family that is absent is one that its pods cannot have. */
@@ -121,12 +122,6 @@ export async function loadFlavor(name: string): Promise<CniFlavor> {
   return variant === undefined ? flavor : (variants[variant] ?? flavor);
 }
 
-interface NeededProgram {
-  readonly program: string;
-  /** The Debian package that brings it. */
-  readonly debian: string;
-}
-
 interface Daemon {
   readonly node: CniNode;
   /** Of its log file, `NAME.log` in the flavor's folder. Unique there. */
@@ -200,8 +195,7 @@ export async function routeToOthers(
   );
 }
 
-const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
-const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
+export const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
 
 /**
  * What most CNI plugins do on a node: packets of pods to anywhere else get the node's address. A chain of the flavor's
@@ -215,7 +209,7 @@ export async function masqueradeOutgoing(
   const pods = podCIDRs[family];
   if (pods === undefined) return;
   const chain = `CNI-${name.toUpperCase()}`;
-  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
+  await runner.run([`${PLAIN_TOOL[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       `:${chain} - [0:0]`,

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { cacheFolder } from "../control-plane/programs.ts";
+import { isThere } from "../support/machine.ts";
 
 export interface GuestKernel {
   /** As `uname -r` says it. */
@@ -22,7 +23,7 @@ export async function guestKernel(version: KernelVersion): Promise<GuestKernel> 
   const pinned = PINNED[version];
   const name = newest ?? pinned.name;
   const folder = cacheFolder(name);
-  if (!(await exists(folder))) await unpack(name, folder, newest === undefined ? pinned : undefined);
+  if (!(await isThere(folder))) await unpack(name, folder, newest === undefined ? pinned : undefined);
   const release = name.replace("linux-image-", "");
   return { release, image: join(folder, "boot", `vmlinuz-${release}`), modules: join(folder, "lib/modules", release) };
 }
@@ -43,13 +44,6 @@ async function unpack(name: string, folder: string, pinned: PinnedPackage | unde
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 interface PinnedPackage {

@@ -27,17 +27,13 @@ export async function missingHere(): Promise<string | undefined> {
 
 /** Whether this kernel has IPVS, or a module of it that can be loaded. Loads nothing. */
 export async function hasIpvs(): Promise<boolean> {
-  const loaded = access("/proc/net/ip_vs");
-  return loaded.then(
-    () => true,
-    () =>
-      createRunner()
-        .run(["modprobe", "--dry-run", "--quiet", "ip_vs"])
-        .then(
-          () => true,
-          () => false,
-        ),
-  );
+  if (await isThere("/proc/net/ip_vs")) return true;
+  return createRunner()
+    .run(["modprobe", "--dry-run", "--quiet", "ip_vs"])
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 const FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

@@ -1,3 +1,4 @@
+import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { expectAnswers, expectRefused, expectUntouched, requireLogged } from "../expect.ts";
 import { each, needs, notIn, onlyIn, restoreAgents, type Scene, type Spec } from "../spec.ts";
 import {
@@ -76,7 +77,7 @@ export const excludedClientsTogether: Spec = {
 
 /** The rules of iptables that name an address, with their counters, on all nodes; none in a mode without iptables. */
 async function counted({ cluster, family }: Scene, address: string): Promise<string> {
-  const tool = family === "IPv6" ? "ip6tables-save" : "iptables-save";
+  const tool = `${PLAIN_TOOL[family]}-save`;
   const texts = await Promise.all(cluster.nodes.map(({ run }) => run([tool, "-c", "-t", "nat"])));
   const lines = texts.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line.includes(` ${address}/`)));
   return lines.join("\n");

@@ -4,6 +4,7 @@ import { NAT_OUTGOING } from "@fairlead/lab/cni/ovn/index";
 import type { ClusterNode, ClusterShape, NetworkShape } from "@fairlead/lab/provider/cluster";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import { SERVICE_CIDRS } from "@fairlead/lab/provider/netns/ground";
+import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
 import { requireTool, tool } from "@fairlead/lab/tools/page-reader";
 import { expectAnswers, expectRefused } from "../expect.ts";
 import { ONE_IS_AN_ANSWER } from "../operator.ts";
@@ -81,8 +82,6 @@ export const kubeOVNReject: Spec = {
   },
 };
 
-const toolOf = ({ family }: Scene) => (family === "IPv6" ? "ip6tables" : "iptables");
-
 /** A service of ours with an endpoint on each node, and a pod of the excluded network that calls from the first. */
 async function openOurs(scene: Scene, own = scene.network.name) {
   const [first, second] = scene.nodes;
@@ -104,7 +103,7 @@ async function openOurs(scene: Scene, own = scene.network.name) {
 /** Packets of an address to another one that come to a node, from now on. @returns how many there were */
 async function countPackets(scene: Scene, { run }: ClusterNode, from: string, to: string) {
   const rule = ["PREROUTING", "-s", from, "-d", to];
-  const tool = toolOf(scene);
+  const tool = PLAIN_TOOL[scene.family];
   await run([tool, "-t", "raw", "-A", ...rule]);
   scene.later(async () => void (await run([tool, "-t", "raw", "-D", ...rule])));
   return async (): Promise<number> => {
@@ -119,7 +118,7 @@ async function countPackets(scene: Scene, { run }: ClusterNode, from: string, to
  * what it accepts comes before the proxy's rules.
  */
 async function keepAddresses(scene: Scene): Promise<void> {
-  const tool = toolOf(scene);
+  const tool = PLAIN_TOOL[scene.family];
   const pods = excludedNetwork(scene.cluster).podCIDRs[scene.family] ?? "";
   const accepted = [
     ["-s", pods],

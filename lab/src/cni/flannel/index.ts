@@ -1,10 +1,12 @@
 import type { IPFamily } from "@fairlead/core";
+import { PLAIN_TOOL } from "../../support/machine.ts";
 import { address, applyLines, type IpLines, route, up } from "../../wire.ts";
 import { bridgePlugin } from "../bridge-plugin.ts";
 import {
   type CniFlavor,
   type CniGround,
   type CniNode,
+  MULTICAST,
   nodeSubnets,
   type PodNetwork,
   routeToOthers,
@@ -58,10 +60,6 @@ export const variants: Readonly<Record<string, CniFlavor>> = {
   "host-gw": { ...flavor, mtu: 1500, install: (ground) => install(ground, hostGateway) },
 };
 
-const MULTICAST: Readonly<Record<IPFamily, string>> = { IPv4: "224.0.0.0/4", IPv6: "ff00::/8" };
-
-const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
-
 /**
  * flanneld's rules with `--ip-masq`: what leaves the pod network gets the node's address, what comes from elsewhere to
  * a pod of another node too, so that the answer comes back this way. What the proxy has marked is the proxy's.
@@ -76,7 +74,7 @@ export async function masquerade({ index, runner }: CniNode, family: IPFamily): 
     `-s ${all} ! -d ${MULTICAST[family]} -j MASQUERADE --random-fully`,
     `! -s ${all} -d ${all} -j MASQUERADE --random-fully`,
   ];
-  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
+  await runner.run([`${PLAIN_TOOL[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       ":FLANNEL-POSTRTG - [0:0]",

@@ -1,10 +1,11 @@
 /** OVN's and Open vSwitch's daemons, and clients of their databases. */
 
-import { access, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { IPFamily } from "@fairlead/core";
 import type { Argv, Runner } from "@fairlead/kernel";
+import { isThere } from "../../support/machine.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type CniGround, type CniNode, nodeSubnets } from "../flavor.ts";
 
@@ -199,10 +200,5 @@ async function output(runner: Runner, argv: Argv): Promise<string> {
 
 /** The databases make their sockets when they can be asked. @param database `unix:PATH` */
 async function databaseIsThere(database: string): Promise<void> {
-  await waitUntil(database, SOCKET_MS, () =>
-    access(database.slice("unix:".length)).then(
-      () => true,
-      () => undefined,
-    ),
-  );
+  await waitUntil(database, SOCKET_MS, async () => (await isThere(database.slice("unix:".length))) || undefined);
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
+import { PLAIN_TOOL } from "../../support/machine.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { ANYWHERE, address, applyLines, route, up, veth } from "../../wire.ts";
 import {
@@ -24,8 +25,6 @@ import {
   subnets,
 } from "./daemons.ts";
 import { addressSwitch, INTEGRATION, MTU, setUpSwitch, switchOf, topology } from "./switch.ts";
-
-const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
 /**
  * What pods send to others than pods gets the node's address: `natOutgoing: true` of a Subnet. Without this rule, of
@@ -109,7 +108,7 @@ export async function ovnState(
 export async function masquerade({ runner }: CniNode, family: IPFamily): Promise<void> {
   const pods = subnets.podCIDRs[family];
   const [chain] = NAT_OUTGOING;
-  await runner.run([`${TOOLS[family]}-restore`, "--noflush"], {
+  await runner.run([`${PLAIN_TOOL[family]}-restore`, "--noflush"], {
     input: [
       "*nat",
       `:${chain} - [0:0]`,

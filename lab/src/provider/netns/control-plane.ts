@@ -9,6 +9,7 @@ import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { type Certificate, type ControlPlane, PORT, startControlPlane } from "../../control-plane/control-plane.ts";
 import { controlPlanePrograms } from "../../control-plane/programs.ts";
 import { cutArgv } from "../../faults.ts";
+import { PLAIN_TOOL } from "../../support/machine.ts";
 import { type Script, startScript } from "../../support/script.ts";
 import { runnerIn } from "../../wire.ts";
 import type { ApiServerControl, Client } from "../cluster.ts";
@@ -66,7 +67,6 @@ export function gatesBefore(place: GatePlace): Required<Pick<ApiServerControl, "
 
 const API_PORT = String(PORT);
 const GATE_PORT = "6444";
-const TOOLS: Readonly<Record<IPFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 
 /** A script that stands before the API server; its arguments are CERTIFICATE KEY PORT HOST HOST-PORT. */
 interface Gate {
@@ -88,7 +88,7 @@ async function openGate(
   const sources = nodes.map(({ addresses }) => addresses[family] ?? "");
   const rule = ["-p", "tcp", "--dport", API_PORT, "-j", "REDIRECT", "--to-ports", GATE_PORT];
   const nat = (verb: "-A" | "-D") =>
-    runner.run([TOOLS[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
+    runner.run([PLAIN_TOOL[family], "-t", "nat", verb, "PREROUTING", "-s", sources.join(","), ...rule]);
   try {
     await nat("-A");
     for (const source of sources) await runner.run(cutArgv(API_PORT, source));
