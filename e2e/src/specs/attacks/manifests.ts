@@ -51,32 +51,6 @@ const SERVED_MS = 600_000;
 /** Processor time of the agent and its tools; 100,000 endpoints took 71 s of it in iptables mode. */
 const MOST_SECONDS = 180;
 
-const CLAIMING = 12_000;
-
-/** Three of the claims that a sync met, how many there were, and the sync; how many syncs it takes is not bounded. */
-const LINES_A_SYNC = 5;
-/** What does not come with a sync, such as watches. */
-const OTHER_LINES = 100;
-
-export const claims: Spec = underAttackFromManifests({
-  name: `attack: ${CLAIMING.toLocaleString("en")} services claim one external address`,
-  mostSeconds: MOST_SECONDS,
-  unfit: (_, family) => (family === "IPv4" ? undefined : "claims an IPv4 address"),
-  act: async (attacked, mirror) => {
-    const { scene, node } = attacked;
-    const before = (await node.agent.log()).length;
-    await mirror.add("claims.json", claimants(scene.cluster.gateAddress(node, scene.family)));
-    const meanwhile = await attacked.change("meanwhile", SERVED_MS);
-    const lines = (await node.agent.log()).slice(before).split("\n");
-    const syncs = lines.filter((line) => line.includes('"Synced"')).length;
-    const most = syncs * LINES_A_SYNC + OTHER_LINES;
-    if (lines.length > most)
-      throw new Error(`wanted ${most} log lines of ${syncs} syncs at most; ${lines.length} came`);
-    await mirror.drop("claims.json");
-    return { meanwhile, "log lines": String(lines.length), syncs: String(syncs) };
-  },
-});
-
 const ENDPOINTS = 100_000;
 
 /** The rules of 100,000 endpoints are text of 40 MB, and what is known of each stays. */
@@ -124,21 +98,6 @@ async function openMirror(scene: Scene): Promise<Mirror> {
     },
     drop: (name) => rm(join(folder, name)),
   };
-}
-
-function* claimants(address: string) {
-  yield '{"apiVersion":"v1","kind":"List","items":[';
-  for (let at = 0; at < CLAIMING; at++) {
-    const clusterIPs = [`10.100.${at >> 8}.${at & 255}`];
-    const object = service(`claim-${at}`, {
-      namespace: "claims",
-      clusterIPs,
-      externalIPs: [address],
-      ports: [{ port: 80 }],
-    });
-    yield `${at === 0 ? "" : ","}${JSON.stringify(object)}`;
-  }
-  yield "]}";
 }
 
 const IN_A_SLICE = 1_000;

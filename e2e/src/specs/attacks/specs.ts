@@ -5,7 +5,7 @@ import type { IPFamily } from "@fairlead/core";
 import { expectAnswers, until } from "../expect.ts";
 import { PORTS } from "../faults/stage.ts";
 import { able, onlyIn, type Spec } from "../spec.ts";
-import { claims, manyEndpoints } from "./manifests.ts";
+import { manyEndpoints } from "./manifests.ts";
 import { otherWriters } from "./other-writers.ts";
 import { type Attacked, startProgram, underAttack, untilLogged } from "./under-attack.ts";
 
@@ -85,4 +85,4 @@ const silent: Spec = underAttack({
 });
 
 /** What others do to an agent on purpose, or could. */
-export const attacks: readonly Spec[] = [held, relayed, silent, claims, manyEndpoints, otherWriters];
+export const attacks: readonly Spec[] = [held, relayed, silent, manyEndpoints, otherWriters];
