@@ -19,7 +19,7 @@ export function resultTable(outcomes: readonly Outcome[]): string {
   const rows = [...groups].map(([name, group]) => `${name} ${numbers(group)} ${seconds(sum(group))}`);
   const failures = outcomes.flatMap((outcome) => (outcome.result.kind === "failed" ? [failure(outcome)] : []));
   const head = `${"mode".padEnd(10)} ${"suite".padEnd(10)} ${columns(["passed", "failed", "skipped"])}    time`;
-  return [head, ...rows, ...figureTable(outcomes), ...failures.map((text) => `\n${text}`)].join("\n");
+  return [head, ...rows, ...failures.map((text) => `\n${text}`)].join("\n");
 }
 
 export function summaryLine(outcomes: readonly Outcome[]): string {
@@ -159,43 +159,9 @@ const LONGEST_NOTE = 300;
 function noteOf(result: Result): string {
   if (result.kind === "skipped") return `: ${result.reason}`;
   if (result.kind === "failed") return `: ${result.message.split("\n", 1)[0]?.slice(-LONGEST_NOTE)}`;
-  return result.kind === "passed" && result.figures !== undefined ? `: ${reported(result.figures)}` : "";
+  const figures = Object.entries(result.figures ?? {});
+  return figures.length === 0 ? "" : `: ${figures.map(([what, value]) => `${what} ${value}`).join(", ")}`;
 }
-
-function reported(figures: Figures): string {
-  return Object.entries(figures)
-    .map(([what, value]) => `${what} ${value}`)
-    .join(", ");
-}
-
-/** Specs that sent requests while something went wrong, a row each; what not all of them have counted stands last. */
-function figureTable(outcomes: readonly Outcome[]): readonly string[] {
-  const rows = outcomes.flatMap(({ name, mode, result }) =>
-    result.kind === "passed" && result.figures?.["requests"] !== undefined
-      ? [{ title: `${mode}  ${name}`, figures: result.figures }]
-      : [],
-  );
-  if (rows.length === 0) return [];
-  const width = Math.max(...rows.map(({ title }) => title.length));
-  const [first = { figures: {} }] = rows;
-  const shared = Object.keys(first.figures).filter((what) => rows.every(({ figures }) => figures[what] !== undefined));
-  const line = (title: string, cells: readonly string[], rest: string) =>
-    `${title.padEnd(width)} ${cells.map((cell) => cell.padStart(COLUMN)).join("")}  ${rest}`.trimEnd();
-  return [
-    "",
-    line("under load", shared, ""),
-    ...rows.map(({ title, figures }) => {
-      const rest = Object.entries(figures).filter(([what]) => !shared.includes(what));
-      return line(
-        title,
-        shared.map((what) => figures[what] ?? ""),
-        reported(Object.fromEntries(rest)),
-      );
-    }),
-  ];
-}
-
-const COLUMN = 16;
 
 function failure(outcome: Outcome): string {
   if (outcome.result.kind !== "failed") return "";

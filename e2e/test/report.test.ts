@@ -46,17 +46,6 @@ test("the table counts by mode and suite, and shows failures in full", () => {
   expect(summaryLine([passed])).toBe("1 passed, 0 failed");
 });
 
-test("what was sent under load has a table of its own, with what only one spec has counted at the end", () => {
-  const figures = { requests: "9", failed: "0", "longest gap": "12 ms" };
-  const rows = [figures, { ...figures, "connections cut": "3" }];
-  const lines = resultTable(rows.map((one) => ({ ...passed, result: { kind: "passed", figures: one } }))).split("\n");
-  expect(lines.slice(-3)).toEqual([
-    expect.stringMatching(/^under load +requests +failed +longest gap$/),
-    expect.stringMatching(/^iptables {2}reach +9 +0 +12 ms$/),
-    expect.stringMatching(/^iptables {2}reach +9 +0 +12 ms {2}connections cut 3$/),
-  ]);
-});
-
 test("JUnit: counts, and texts that cannot break the XML", () => {
   const xml = junit("netns bridge", all);
   expect(xml).toContain('<testsuite name="iptables services" tests="3" failures="1" skipped="1" time="4.5">');
