@@ -1,5 +1,5 @@
 import { requireAgent } from "@fairlead/lab/agent";
-import { type Damage, inflict } from "@fairlead/lab/faults";
+import { inflict } from "@fairlead/lab/faults";
 import { labPorts, objects, openScene, type Scene } from "@fairlead/lab/plain/scene";
 import { fairlead, requireTool } from "@fairlead/lab/tools/page-reader";
 import { NETWORKS } from "@fairlead/testkit";
@@ -28,27 +28,11 @@ describe("fairlead verify --repair alongside the running agent", () => {
     expect(await verify()).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
   });
 
-  test.each<{ what: string; damage: Damage; reported: RegExp }>([
-    {
-      what: "an endpoint's translation removed",
-      damage: { table: "nat", remove: /nginx-calico.* -j DNAT / },
-      reported: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SEP-/m,
-    },
-    {
-      // The agent looks at the chains of fixed names twice a second, and a rule that goes from one is back at once.
-      what: "a service's jump to its endpoint removed",
-      damage: { table: "nat", remove: /-A KUBE-SVC-.*nginx-calico.* -j KUBE-SEP-/ },
-      reported: /^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SVC-/m,
-    },
-    {
-      what: "a rule too many",
-      damage: { table: "filter", insert: ["KUBE-SERVICES", "-d", "10.96.67.75/32", "-j", "DROP"] },
-      reported: /^ {2}\+ filter KUBE-SERVICES: -d 10\.96\.67\.75\/32 -j DROP$/m,
-    },
-  ])("$what: reported, restored, and no longer reported", async ({ damage, reported }) => {
-    await inflict(lab.runner("node-a"), damage);
+  // The agent looks at the chains of fixed names twice a second, and a rule that goes from one is back at once.
+  test("a service's jump to its endpoint removed: reported, restored, and no longer reported", async () => {
+    await inflict(lab.runner("node-a"), { table: "nat", remove: /-A KUBE-SVC-.*nginx-calico.* -j KUBE-SEP-/ });
     const before = await verify();
-    expect(before.out).toMatch(reported);
+    expect(before.out).toMatch(/^default\/nginx-calico IPv4: different\n {2}- nat KUBE-SVC-/m);
     expect(before.code).toBe(1);
     expect(await verify("--repair")).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
     expect(await verify()).toEqual({ code: 0, out: "OK: nothing differs (IPv4, IPv6)\n" });
