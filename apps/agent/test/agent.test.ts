@@ -1,9 +1,5 @@
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { settled, until } from "@fairlead/base/testing";
+import { settled } from "@fairlead/base/testing";
 import { node, type RawObject, service } from "@fairlead/testkit";
-import { createManifestsSource } from "@fairlead/watch";
 import { describe, expect, test } from "vitest";
 import type { ForeignChanges } from "../src/modes/mode.ts";
 import { followForeign } from "../src/run/run-agent.ts";
@@ -219,26 +215,6 @@ describe("local traffic by the Node's podCIDRs", () => {
     expect(await one.ended).toBe("Node node-a was given no podCIDRs, which detectLocalMode NodeCIDR needs");
     expect(one.nat()).toEqual([]);
   });
-});
-
-test("a folder of manifests is served and followed live", async ({ signal }) => {
-  const dir = await mkdtemp(join(tmpdir(), "fairlead-manifests-"));
-  const write = async (...objects: readonly unknown[]) => {
-    await writeFile(join(dir, ".web.json"), JSON.stringify(objects));
-    await rename(join(dir, ".web.json"), join(dir, "web.json"));
-  };
-  await write(web, slice("web", "10.144.0.1"));
-  const running = await runningAgent({ source: createManifestsSource({ path: dir, nodeName: "node-a" }) });
-  const endpoints = () => running.nat().flatMap((rule) => /--to-destination (\S+)/.exec(rule)?.[1] ?? []);
-
-  await until(signal, () => endpoints().length === 1, running.clock);
-  expect(endpoints()).toEqual(["10.144.0.1:80"]);
-  await write(web, slice("web", "10.144.0.2", "10.144.0.3"));
-  await until(signal, () => endpoints().length === 2, running.clock);
-  expect(endpoints().sort()).toEqual(["10.144.0.2:80", "10.144.0.3:80"]);
-  await rm(join(dir, "web.json"));
-  await until(signal, () => endpoints().length === 0, running.clock);
-  expect(running.nat().join("\n")).not.toContain("10.96.67.75");
 });
 
 /** An agent whose mode follows what others do. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { settled, VirtualClock } from "@fairlead/base/testing";
 import { ClusterState, frontendLookup, type PlanChange, type ServicePortGroup } from "@fairlead/core";
 import { CommandError, type ConntrackFlow, createSysctl } from "@fairlead/kernel";
-import { FakeConntrack, FakeSysctl } from "@fairlead/kernel/fake";
+import { FakeSysctl } from "@fairlead/kernel/fake";
 import { endpointSlice } from "@fairlead/testkit";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CleaningQueue, conntrackFollower, conntrackSysctls, prepareConntrack } from "../src/conntrack.ts";
@@ -83,24 +83,6 @@ describe("cleaning", () => {
     change: change(group("UDP")),
   };
 
-  function follower(installed: boolean) {
-    const conntrack = new FakeConntrack();
-    const log = recordedLog();
-    const { conntrack: metrics } = createMetrics(new ClusterState());
-    const notInstalled = { sweep: () => Promise.reject(missing) };
-    const one = conntrackFollower({
-      families: ["IPv4"],
-      conntrack: installed ? conntrack : notInstalled,
-      lookup: (family) => frontendLookup(family, []),
-      metrics,
-      clock: new VirtualClock(),
-      log,
-    });
-    return { conntrack, log, one };
-  }
-
-  const missing = new CommandError({ argv: ["conntrack"], reason: "not-found" });
-
   test("what is deleted of TCP is counted by itself, too, where it is deleted at all", async () => {
     const { deletedTCP } = createMetrics(new ClusterState()).conntrack;
     expect(deletedTCP).toBeUndefined();
@@ -124,7 +106,15 @@ describe("cleaning", () => {
   });
 
   test("a missing tool is reported once, with how to get it", async () => {
-    const { one, log } = follower(false);
+    const log = recordedLog();
+    const one = conntrackFollower({
+      families: ["IPv4"],
+      conntrack: { sweep: () => Promise.reject(new CommandError({ argv: ["conntrack"], reason: "not-found" })) },
+      lookup: (family) => frontendLookup(family, []),
+      metrics: createMetrics(new ClusterState()).conntrack,
+      clock: new VirtualClock(),
+      log,
+    });
     for (let i = 0; i < 3; i++) await one.ran?.(run);
     expect(log.lines).toMatchObject([
       {
@@ -132,15 +122,6 @@ describe("cleaning", () => {
         fields: { error: "conntrack: conntrack is not installed", hint: expect.stringContaining("apt-get install") },
       },
     ]);
-  });
-
-  test("after a failed sync nothing is deleted, after the next one that the kernel took it is looked", async () => {
-    const { one, conntrack } = follower(true);
-    const failed = { ...run, outcome: { kind: "waiting" } as const };
-    await one.ran?.(failed);
-    expect(conntrack.faults.calls).toHaveLength(0);
-    await one.ran?.({ ...run, change: undefined });
-    expect(conntrack.faults.calls.map(({ argv }) => argv.slice(0, 2).join(" "))).toEqual(["conntrack -L"]);
   });
 });
 
