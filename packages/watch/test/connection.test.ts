@@ -188,26 +188,6 @@ console.log(JSON.stringify({ kind, status: { token: String(runs), expirationTime
   expect(await token()).not.toBe(before);
 });
 
-test("a credential plugin that fails is named with what it said", async () => {
-  const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login" };
-  const file = await kubeconfig({ server: "https://x" }, { exec });
-  await writeFile(join(file, "..", "login"), "#!/bin/sh\necho no session >&2\nexit 1\n", { mode: 0o755 });
-  const { credentials } = await loadConnection({ kubeconfig: file, allowExecCredentials: true });
-  const program = join(file, "..", "login");
-  await expect(credentials()).rejects.toThrow(
-    `${file}: users[].user.exec: ${program} exited with code 1 and printed "no session"`,
-  );
-});
-
-test("auth-provider is refused, whatever is allowed", async () => {
-  const file = await kubeconfig({ server: "https://x" }, { "auth-provider": { name: "oidc" } });
-  for (const allowExecCredentials of [false, true]) {
-    await expect(loadConnection({ kubeconfig: file, allowExecCredentials })).rejects.toThrow(
-      `${file}: users[].user.auth-provider is not supported: use exec with a credential plugin`,
-    );
-  }
-});
-
 test.each<[string, object, object, object, RegExp]>([
   ["no such context", {}, {}, { "current-context": "other" }, /contexts has no context "other"/],
   ["no such user", { server: "https://x" }, {}, { users: [] }, /users has no user "default"/],

@@ -102,14 +102,6 @@ test("a server that stops saying anything is noticed after 85 s, and it is said"
   expect(followed(api)[1]?.query.get("resourceVersion")).toBe("101");
 });
 
-test("a quiet server that answers when it is asked is left in peace", async () => {
-  const { clock, api, reports } = await quiet();
-  clock.advanceNow(70_000);
-  await until(testSignal(), () => asked(api) === 1 && !clock.pending.includes(15_000));
-  expect(followed(api)).toHaveLength(1);
-  expect(reports.map(({ type }) => type)).toEqual(["listed"]);
-});
-
 test("a server that sends a bookmark once a minute is not asked whether it is alive", async () => {
   const clock = new VirtualClock();
   const { api } = await following(() => {}, { clock });

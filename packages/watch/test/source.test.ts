@@ -81,19 +81,6 @@ test("EndpointSlices of one controller only", async () => {
   expect(consumer.keys()).toEqual(["default/own"]);
 });
 
-test("an object that leaves the selection is deleted, one that enters it is given", async () => {
-  const { api, consumer } = await following(({ store }) => {
-    store.put(SERVICES_PATH, service("a"));
-    store.put(SERVICES_PATH, service("other", {}, { "service.kubernetes.io/service-proxy-name": "" }));
-    store.put(SERVICES_PATH, service("headless", { clusterIP: "None" }));
-  });
-  expect(consumer.keys()).toEqual(["default/a"]);
-  api.store.put(SERVICES_PATH, service("a", {}, { "service.kubernetes.io/service-proxy-name": "x" }));
-  api.store.put(SERVICES_PATH, service("other"));
-  await consumer.until(() => consumer.state.has("default/other"));
-  expect(consumer.keys()).toEqual(["default/other"]);
-});
-
 test("each resource has its own path and selection; only the own node is asked for", async () => {
   const { api, server } = await fakeApi();
   api.store.put(NODES_PATH, { metadata: { name: "node-a" } });
