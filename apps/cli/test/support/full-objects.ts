@@ -1,5 +1,6 @@
 import type { AgentConfig } from "@fairlead/config";
 import type { OtherResource } from "@fairlead/watch";
+import { proxySettings } from "../../src/inputs/agent.ts";
 
 type Settings = Pick<AgentConfig["multiCNI"], "clusterCIDRsFrom" | "excludeCIDRsFrom" | "serviceRules">;
 
@@ -41,6 +42,22 @@ export const NETWORKS = {
 const TIME = "2026-01-31T12:00:00Z";
 const metadata = { name: "web", creationTimestamp: TIME, labels: {}, annotations: {} };
 const kindOf = (apiVersion: string, kind: string) => ({ apiVersion, kind, metadata });
+
+const GIVEN = {
+  ...{ apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration", mode: "nftables" },
+  ...{
+    clusterCIDR: "10.144.0.0/16,fd44::/48",
+    hostnameOverride: "node-a",
+    nodePortAddresses: ["primary", "10.0.0.0/8"],
+  },
+  ...{ featureGates: { WatchListClient: true }, ipvs: { scheduler: "rr", excludeCIDRs: ["10.9.0.0/16"] } },
+};
+/** Every field, as a proxy serves its own; where its credentials are is not kept. */
+const { clientConnection: _, ...kubeProxy } = proxySettings({
+  from: "a test",
+  flags: [],
+  text: JSON.stringify(GIVEN),
+}).kubeProxyConfiguration;
 
 /** Of each kind an object with every field that is kept. */
 export const FULL: Readonly<Record<string, object>> = {
@@ -196,31 +213,7 @@ export const FULL: Readonly<Record<string, object>> = {
   Vpc: { ...kindOf("kubeovn.io/v1", "Vpc"), status: { default: true } },
   SpiderIPPool: { ...kindOf("spiderpool.spidernet.io/v2beta1", "SpiderIPPool"), spec: { subnet: "10.6.0.0/16" } },
   pools: { ...kindOf("example.com/v1", "pools"), spec: { subnet: "10.7.0.0/16", all: [{ cidr: "10.8.0.0/16" }] } },
-  KubeProxyConfiguration: {
-    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-    kind: "KubeProxyConfiguration",
-    mode: "nftables",
-    clusterCIDR: "10.144.0.0/16,fd44::/48",
-    bindAddress: "0.0.0.0",
-    metricsBindAddress: "127.0.0.1:10249",
-    healthzBindAddress: "[::]:10256",
-    hostnameOverride: "node-a",
-    detectLocalMode: "ClusterCIDR",
-    detectLocal: { bridgeInterface: "cni0", interfaceNamePrefix: "" },
-    nodePortAddresses: ["primary", "10.0.0.0/8"],
-    featureGates: { WatchListClient: true },
-    configSyncPeriod: "15m0s",
-    oomScoreAdj: -999,
-    iptables: {
-      masqueradeAll: false,
-      masqueradeBit: 14,
-      syncPeriod: "30s",
-      minSyncPeriod: "1s",
-      localhostNodePorts: true,
-    },
-    ipvs: { scheduler: "rr", excludeCIDRs: ["10.9.0.0/16"], strictARP: false, tcpTimeout: "0s" },
-    conntrack: { maxPerCore: 32768, tcpEstablishedTimeout: "24h0m0s", tcpBeLiberal: false },
-  },
+  KubeProxyConfiguration: kubeProxy,
   FairleadConfiguration: {
     apiVersion: "fairlead.dev/v1alpha1",
     kind: "FairleadConfiguration",
