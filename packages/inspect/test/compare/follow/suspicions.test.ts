@@ -6,16 +6,6 @@ const subject = { id: "a", family: "IPv4", name: "default/web" } as const;
 const differences: readonly Difference[] = [{ kind: "missing", packet: "p", wanted: "w", found: "f" }];
 const agreed: readonly Difference[] = [];
 
-test("a difference counts once it has lasted for the grace, and is reported once", () => {
-  const suspicions = new DifferenceTracker(GRACE);
-  expect(suspicions.seen(subject, differences, 0)).toBeUndefined();
-  expect(suspicions.seen(subject, differences, GRACE - 1)).toBeUndefined();
-  expect(suspicions.all.map(({ lasting }) => lasting)).toEqual([false]);
-  expect(suspicions.seen(subject, differences, GRACE)).toMatchObject({ kind: "differs" });
-  expect(suspicions.seen(subject, differences, GRACE + 1)).toBeUndefined();
-  expect(suspicions.all).toMatchObject([{ since: 0, lasting: true }]);
-});
-
 test("what agrees before the grace is over is no news; afterwards it is", () => {
   const suspicions = new DifferenceTracker(GRACE);
   suspicions.seen(subject, differences, 0);
