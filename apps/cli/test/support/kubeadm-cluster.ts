@@ -1,19 +1,11 @@
 import { goldenScenario } from "@fairlead/testkit";
 import { fail, LightApiServer, printed, type SeenRequest } from "@fairlead/testkit/api-server";
+import { CONFIG_CONF, KUBE_PROXY, KUBECONFIG_CONF } from "../migrate/simulated-cluster.ts";
 import { kubeconfigFor } from "./files.ts";
 import { notFound } from "./node-cluster.ts";
 import { nodePrograms } from "./recorded.ts";
 
 export const NODE_NAMES = ["node-a", "node-b", "node-c"];
-
-const configConf = [
-  "apiVersion: kubeproxy.config.k8s.io/v1alpha1",
-  "kind: KubeProxyConfiguration",
-  "clientConnection:",
-  "  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf",
-  "clusterCIDR: 10.144.0.0/16",
-  "",
-].join("\n");
 
 const STARTED: MigratedCluster[] = [];
 
@@ -34,19 +26,12 @@ export async function kubeadmCluster(
 ) {
   const cluster = await emptyCluster();
   const labels = { "k8s-app": "kube-proxy" };
-  const volumeMounts = [{ name: "kube-proxy", mountPath: "/var/lib/kube-proxy" }];
-  const command = ["kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--hostname-override=$(NODE_NAME)"];
-  const spec = {
-    containers: [{ name: "kube-proxy", image: "kube-proxy:v1.36.3", command, volumeMounts }],
-    volumes: [{ name: "kube-proxy", configMap: { name: "kube-proxy" } }],
+  const { template } = KUBE_PROXY.spec;
+  cluster.add({ kind: "DaemonSet", metadata: kubeProxy, spec: { selector: { matchLabels: labels }, template } });
+  const data = {
+    "config.conf": CONFIG_CONF.replace("mode: nftables\n", ""),
+    "kubeconfig.conf": KUBECONFIG_CONF.replace("cp.example", "192.0.2.1"),
   };
-  cluster.add({
-    kind: "DaemonSet",
-    metadata: kubeProxy,
-    spec: { selector: { matchLabels: labels }, template: { spec } },
-  });
-  const kubeconfig = "clusters:\n- cluster: {server: 'https://192.0.2.1:6443'}\n  name: default\n";
-  const data = { "config.conf": configConf, "kubeconfig.conf": kubeconfig };
   const { namespace = "kube-system" } = kubeProxy as { readonly namespace?: string };
   cluster.add({ kind: "ConfigMap", metadata: { name: "kube-proxy", namespace }, data });
   cluster.add(kubernetesService("10.96.0.1"));
