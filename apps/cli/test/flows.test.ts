@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { STATES } from "../../../packages/kernel/src/conntrack/messages.ts";
 import { CONNTRACK_STATES } from "../src/facts/nodes.ts";
 import { CONNECTIONS } from "../src/node/host.ts";
-import { NodeCluster } from "./support/node-cluster.ts";
+import { AGENT_POD, NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
 const objects = [
@@ -30,12 +30,10 @@ const cluster = new NodeCluster();
 beforeAll(() => cluster.start());
 afterAll(() => cluster.stop());
 
-const label = { "app.kubernetes.io/name": "fairlead" };
-
 /** A node whose image has conntrack-tools and, unless `own` is what it says, no fairlead. */
 function run(command: string, args: readonly string[] = [], events = "", connections = listing, own?: string) {
   cluster.set({
-    pods: [{ node: "node-a", labels: label, name: "fairlead-x", container: "fairlead" }],
+    pods: [AGENT_POD],
     programs: {
       conntrack: "",
       "conntrack -L -f ipv4 -p tcp": connections,

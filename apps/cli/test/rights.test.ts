@@ -3,7 +3,7 @@ import { fail } from "@fairlead/testkit/api-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { forbiddenIn, mayNot } from "../src/cluster/api-error.ts";
 import { ownFolder } from "./support/files.ts";
-import { NodeCluster } from "./support/node-cluster.ts";
+import { AGENT_POD, NodeCluster } from "./support/node-cluster.ts";
 import { fairlead } from "./support/run.ts";
 
 const cluster = new NodeCluster();
@@ -82,7 +82,6 @@ describe("a reader with narrow rights", () => {
 
 describe("without nodes", () => {
   const agent = { "/proxyMode": "iptables", "/metrics": "", "/livez": "ok", "/ownership": { services: [] } };
-  const pod = { name: "fairlead-a", node: "node-a", labels: { "app.kubernetes.io/name": "fairlead" }, container: "f" };
   const asked = (command: string, ...more: readonly string[]) =>
     fairlead([command, ...more, "--mode", "iptables"], { env: { KUBECONFIG: cluster.kubeconfig } });
 
@@ -90,7 +89,7 @@ describe("without nodes", () => {
     ["status", []],
     ["verify", ["--all-nodes"]],
   ])("%s looks at the nodes that agents run on", async (command, more) => {
-    cluster.set({ pods: [pod], programs: {}, endpoint: agent });
+    cluster.set({ pods: [AGENT_POD], programs: {}, endpoint: agent });
     allowOnly([SERVICES, SLICES, "/api/v1/pods"]);
     const { out, err } = await asked(command, ...more);
     expect(err).toContain("only nodes with an agent are known: user eve may not list nodes in the whole cluster; ");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { goldenScenario } from "@fairlead/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fileOf, ownFolder } from "./support/files.ts";
-import { NodeCluster } from "./support/node-cluster.ts";
+import { AGENT_POD, NodeCluster } from "./support/node-cluster.ts";
 import { addresses } from "./support/recorded.ts";
 import { fairlead } from "./support/run.ts";
 
@@ -23,16 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-const POD = {
-  node: "node-a",
-  labels: { "app.kubernetes.io/name": "fairlead" },
-  name: "fairlead-x",
-  container: "fairlead",
-};
-
 function rogue(endpoint: Readonly<Record<string, unknown>>, programs: Readonly<Record<string, string>> = {}): void {
   cluster.set({
-    pods: [POD],
+    pods: [AGENT_POD],
     programs: { "iptables-nft-save": scenario.iptables, "ip -json address": addresses, ip: "[]", ...programs },
     endpoint,
   });

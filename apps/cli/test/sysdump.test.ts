@@ -11,7 +11,7 @@ import { nodeFiles } from "../src/commands/sysdump-nodes.ts";
 import { ArchiveWriter, readArchive } from "../src/sysdump/archive.ts";
 import { fileOf, ownFolder } from "./support/files.ts";
 import { SECRETS } from "./support/full-objects.ts";
-import { NodeCluster } from "./support/node-cluster.ts";
+import { AGENT_POD, NodeCluster } from "./support/node-cluster.ts";
 import { addresses, nodePrograms } from "./support/recorded.ts";
 import { fairlead as run } from "./support/run.ts";
 
@@ -63,14 +63,12 @@ beforeEach(() => {
 });
 
 function setNode(programs: Readonly<Record<string, string>>, endpoint: Readonly<Record<string, unknown>>): void {
-  const labels = { "app.kubernetes.io/name": "fairlead" };
   const own = {
     ...nodePrograms(scenario.iptables),
     "cat /proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal": "0\n",
     ...programs,
   };
-  const pods = [{ node: "node-a", name: "fairlead-x7k2p", labels, container: "fairlead" }];
-  cluster.set({ pods, programs: own, endpoint });
+  cluster.set({ pods: [AGENT_POD], programs: own, endpoint });
 }
 
 async function dumped(...more: readonly string[]) {

@@ -22,6 +22,12 @@ export interface NodesState {
 
 const NAMESPACE = "kube-system";
 
+/** The agent of the first node. */
+export const AGENT_POD = {
+  ...{ node: "node-a", name: "fairlead-x7k2p", container: "fairlead" },
+  labels: { "app.kubernetes.io/name": "fairlead" },
+};
+
 /**
  * A cluster whose nodes have an agent each: a real API server's paths and WebSockets over HTTP, programs and answers
  * from memory.
