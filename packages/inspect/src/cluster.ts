@@ -207,45 +207,53 @@ function fieldOf(value: unknown, name: string): unknown {
 export interface ReadObjects {
   /** `synced`: all are there, or the resource is not. Undefined: nothing is known. */
   readonly state: "synced" | "forbidden" | "unreachable" | undefined;
-  /** Straight from JSON. */
   readonly objects: readonly unknown[];
 }
 
-type Known = { state: ReadObjects["state"]; readonly objects: unknown[] };
+interface ReadObjectsOptions {
+  /** One that cannot be reached is waited for. Default false. */
+  readonly patient?: boolean;
+  /** What is kept of an object. Default: all, straight from JSON. */
+  readonly keep?: (raw: unknown, resource: OtherResource) => unknown;
+}
 
 /**
  * Reads resources that there may be or not, until each of them is known, and no longer.
  *
  * @param signal gives it up
- * @param patient one that cannot be reached is waited for
  */
 export async function readObjects(
   source: ObjectSource,
   resources: readonly OtherResource[],
   signal: AbortSignal,
-  { patient = false } = {},
+  { patient = false, keep = (raw) => raw }: ReadObjectsOptions = {},
 ): Promise<ReadonlyMap<OtherResource, ReadObjects>> {
   const done = new AbortController();
-  const known = new Map(
-    resources.map((resource): [OtherResource, Known] => [resource, { objects: [], state: undefined }]),
-  );
-  const others = Array.from(known, ([resource, read]): OtherSubscription => {
+  const states = new Map<OtherResource, ReadObjects["state"]>();
+  const objects = new Map(resources.map((resource) => [resource, new Map<ObjectKey, unknown>()] as const));
+  const others = Array.from(objects, ([resource, found]): OtherSubscription => {
     const settle = (state: OtherState | "synced") => {
       // Both are synced, too: a list behind its objects, one that is absent with none.
       if (state === "listed" || state === "absent" || (state === "unreachable" && patient)) return;
-      if (read.state !== "synced") read.state = state;
-      if ([...known.values()].every((one) => one.state !== undefined)) done.abort();
+      if (states.get(resource) !== "synced") states.set(resource, state);
+      if (states.size === objects.size) done.abort();
     };
     return {
       resource,
-      decode: (raw) => raw,
+      decode: (raw) => keep(raw, resource),
       onChange(change) {
-        if (change.type === "upsert") read.objects.push(change.object);
-        if (change.type === "synced") settle("synced");
+        if (change.type === "upsert") found.set(change.key, change.object);
+        else if (change.type === "delete") found.delete(change.key);
+        else settle("synced");
       },
       onState: settle,
     };
   });
   await source.run({ others }, AbortSignal.any([signal, done.signal]));
-  return known;
+  return new Map(
+    Array.from(objects, ([resource, found]) => [
+      resource,
+      { state: states.get(resource), objects: [...found.values()] },
+    ]),
+  );
 }

@@ -1,14 +1,9 @@
 /** The cluster's objects for an archive, as far as it keeps them. */
 
 import { errorText, fieldsOf, stringOf, systemClock, valueAt } from "@fairlead/base";
+import { type ReadObjects, readObjects } from "@fairlead/inspect";
 import { NetworksOnce, ruleAnnotations } from "@fairlead/intake";
-import {
-  createApiSource,
-  createManifestsSnapshot,
-  type ObjectSource,
-  type OtherResource,
-  type OtherState,
-} from "@fairlead/watch";
+import { createApiSource, createManifestsSnapshot, type ObjectSource, type OtherResource } from "@fairlead/watch";
 import { type Forbidden, forbiddenIn, mayNot } from "../cluster/api-error.ts";
 import { otherResource } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
@@ -39,18 +34,41 @@ export async function dumpedObjects(
 ): Promise<DumpedObjects> {
   const wanted = wantedObjects(setup, resources);
   const down = new AbortController();
-  const collecting = new Collecting(wanted);
-  const signals = [context.signal, down.signal, collecting.done, AbortSignal.timeout(PATIENCE_MS)];
+  const forbidden = new Map<string, string>();
+  let read: ReadonlyMap<OtherResource, ReadObjects> = new Map();
   try {
     const source = await sourceOf(options, context, {
       onDown: (why) => down.abort(why),
-      onForbidden: (forbidden) => collecting.forbid(forbidden),
+      onForbidden: (what) => forbidden.set(what.resource, mayNot(what)),
     });
-    await source.run({ others: collecting.subscriptions }, AbortSignal.any(signals));
+    const signal = AbortSignal.any([context.signal, down.signal, AbortSignal.timeout(PATIENCE_MS)]);
+    const keep = (raw: unknown, resource: OtherResource) => keptOf(raw, resource, wanted.get(resource));
+    read = await readObjects(source, [...wanted.keys()], signal, { keep });
   } catch (error) {
     down.abort(errorText(error));
   }
-  return collecting.end(stringOf(down.signal.reason) ?? "no answer within a minute");
+  const why = stringOf(down.signal.reason) ?? "no answer within a minute";
+  const missing = [...wanted.keys()].flatMap((resource) => {
+    const state = read.get(resource)?.state;
+    if (state === "synced") return [];
+    return [
+      { what: nameOf(resource), why: forbidden.get(resource.plural) ?? (state === undefined ? why : WHY[state]) },
+    ];
+  });
+  const objects = [...read]
+    .flatMap(([{ plural }, found]) => found.objects.map((one) => ({ key: keyOf(one, plural), object: fieldsOf(one) })))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  const nodes = objects.flatMap(({ key, object }) => (key.startsWith("v1 nodes ") ? [textOf(object, "name")] : []));
+  return { objects: objects.map(({ object }) => object), nodes, missing };
+}
+
+/** Items of a list say no kind. */
+function keptOf(raw: unknown, { group, version: of, kind }: OtherResource, keep?: Keep): object {
+  return { ...fieldsOf(keep?.(raw)), apiVersion: group === "" ? of : `${group}/${of}`, kind };
+}
+
+function keyOf(object: unknown, plural: string): string {
+  return `${fieldsOf(object)["apiVersion"]} ${plural} ${textOf(object, "namespace")}/${textOf(object, "name")}`;
 }
 
 /** The resources whose objects the agent reads to learn networks; none where it learns none. */
@@ -60,21 +78,15 @@ export function networkResources({ networks }: Pick<AgentSetup, "networks">): re
   return once.subscriptions.map(({ resource }) => resource);
 }
 
-interface Wanted {
-  readonly resource: OtherResource;
-  readonly keep: Keep;
-}
-
-function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource[]): readonly Wanted[] {
+function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource[]): ReadonlyMap<OtherResource, Keep> {
   const others = resources.filter(({ group, plural }) => group !== "" || plural !== "nodes");
-  return [
-    { resource: otherResource("v1", "services", "Service", true), keep: serviceKeep(ruleAnnotations(config)) },
-    { resource: otherResource("discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true), keep: ENDPOINT_SLICE },
-    { resource: otherResource("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR"), keep: SERVICE_CIDR },
-    ...[otherResource("v1", "nodes", "Node"), ...others].map((resource) => {
-      return { resource, keep: networkKeep(resource, config.multiCNI) };
-    }),
-  ];
+  const networks = [otherResource("v1", "nodes", "Node"), ...others];
+  return new Map([
+    [otherResource("v1", "services", "Service", true), serviceKeep(ruleAnnotations(config))],
+    [otherResource("discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true), ENDPOINT_SLICE],
+    [otherResource("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR"), SERVICE_CIDR],
+    ...networks.map((resource) => [resource, networkKeep(resource, config.multiCNI)] as const),
+  ]);
 }
 
 interface SourceEvents {
@@ -106,70 +118,9 @@ async function sourceOf(
   });
 }
 
-class Collecting {
-  readonly #done = new AbortController();
-  readonly #states = new Map<Wanted, OtherState | "synced">();
-  readonly #objects = new Map<string, object>();
-  readonly #wanted: readonly Wanted[];
-  readonly #forbidden = new Map<string, string>();
-
-  constructor(wanted: readonly Wanted[]) {
-    this.#wanted = wanted;
-  }
-
-  get done(): AbortSignal {
-    return this.#done.signal;
-  }
-
-  get subscriptions() {
-    return this.#wanted.map((wanted) => ({
-      resource: wanted.resource,
-      decode: (raw: unknown) => this.#take(wanted, raw),
-      onChange: ({ type }: { readonly type: string }) => {
-        if (type === "synced") this.#known(wanted, "synced");
-      },
-      onState: (state: OtherState) => {
-        // Its objects come before it is synced.
-        if (state !== "listed") this.#known(wanted, state);
-      },
-    }));
-  }
-
-  forbid(forbidden: Forbidden): void {
-    this.#forbidden.set(forbidden.resource, mayNot(forbidden));
-  }
-
-  end(why: string): DumpedObjects {
-    const missing = this.#wanted.flatMap((wanted) => {
-      const state = this.#states.get(wanted);
-      if (state === "synced" || state === "absent") return [];
-      const known = this.#forbidden.get(wanted.resource.plural);
-      return [{ what: nameOf(wanted.resource), why: known ?? (state === undefined ? why : WHY[state]) }];
-    });
-    const objects = Array.from(this.#objects.entries()).sort(([a], [b]) => (a < b ? -1 : 1));
-    const nodes = objects.filter(([key]) => key.startsWith("v1 nodes ")).map(([, one]) => textOf(one, "name"));
-    return { objects: objects.map(([, one]) => one), nodes, missing };
-  }
-
-  #take({ resource, keep }: Wanted, raw: unknown): unknown {
-    const { group, version: of, kind, plural } = resource;
-    const apiVersion = group === "" ? of : `${group}/${of}`;
-    // Items of a list say no kind.
-    const object = { ...fieldsOf(keep(raw)), apiVersion, kind };
-    this.#objects.set(`${apiVersion} ${plural} ${textOf(object, "namespace")}/${textOf(object, "name")}`, object);
-    return true;
-  }
-
-  #known(wanted: Wanted, state: OtherState | "synced"): void {
-    if (this.#states.get(wanted) !== "synced") this.#states.set(wanted, state);
-    if (this.#states.size === this.#wanted.length) this.#done.abort();
-  }
-}
-
 const WHY = {
   forbidden: "it may not be listed",
   unreachable: "the API server does not give it",
-  listed: "its list did not end",
 } as const;
 
 function nameOf({ plural, group, only }: OtherResource): string {
@@ -177,6 +128,6 @@ function nameOf({ plural, group, only }: OtherResource): string {
   return only === undefined ? name : `${name} ${only.namespace}/${only.name}`;
 }
 
-function textOf(object: object, field: string): string {
+function textOf(object: unknown, field: string): string {
   return stringOf(valueAt(object, "metadata", field)) ?? "";
 }
