@@ -3,17 +3,16 @@
 import { errorText, fieldsOf, stringOf, systemClock, valueAt } from "@fairlead/base";
 import { type ReadObjects, readObjects } from "@fairlead/inspect";
 import { NetworksOnce, ruleAnnotations } from "@fairlead/intake";
-import { createApiSource, createManifestsSnapshot, type ObjectSource, type OtherResource } from "@fairlead/watch";
-import { type Forbidden, forbiddenIn, mayNot } from "../cluster/api-error.ts";
+import { createManifestsSnapshot, type OtherResource, type SourceReport } from "@fairlead/watch";
+import { forbiddenIn, mayNot } from "../cluster/api-error.ts";
 import { otherResource } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import type { AgentSetup } from "../inputs/agent.ts";
-import { apiConnection, nodeNameOf } from "../inputs/cluster-access.ts";
+import { apiConnection, apiSource, nodeNameOf } from "../inputs/cluster-access.ts";
 import type { ClusterValues } from "../inputs/planned.ts";
 import type { Missing } from "../sysdump/dump.ts";
 import type { Keep } from "../sysdump/keep.ts";
 import { ENDPOINT_SLICE, networkKeep, SERVICE_CIDR, serviceKeep } from "../sysdump/kept-objects.ts";
-import { version } from "../version.ts";
 
 export interface DumpedObjects {
   readonly objects: readonly object[];
@@ -35,12 +34,20 @@ export async function dumpedObjects(
   const wanted = wantedObjects(setup, resources);
   const down = new AbortController();
   const forbidden = new Map<string, string>();
+  const onReport = (report: SourceReport) => {
+    if (report.type === "failing") down.abort(report.error);
+    const refused = report.type === "retry" ? forbiddenIn(report.error) : undefined;
+    if (refused !== undefined) forbidden.set(refused.resource, mayNot(refused));
+  };
+  const { file: paths } = options;
+  const nodeName = nodeNameOf(options);
+  const { readStandardInput } = context;
   let read: ReadonlyMap<OtherResource, ReadObjects> = new Map();
   try {
-    const source = await sourceOf(options, context, {
-      onDown: (why) => down.abort(why),
-      onForbidden: (what) => forbidden.set(what.resource, mayNot(what)),
-    });
+    const source =
+      paths.length > 0
+        ? createManifestsSnapshot({ paths, nodeName, readStandardInput })
+        : apiSource(await apiConnection(options, context), { nodeName }, onReport);
     const signal = AbortSignal.any([context.signal, down.signal, AbortSignal.timeout(PATIENCE_MS)]);
     const keep = (raw: unknown, resource: OtherResource) => keptOf(raw, resource, wanted.get(resource));
     read = await readObjects(source, [...wanted.keys()], signal, { keep });
@@ -87,35 +94,6 @@ function wantedObjects({ config }: AgentSetup, resources: readonly OtherResource
     [otherResource("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR"), SERVICE_CIDR],
     ...networks.map((resource) => [resource, networkKeep(resource, config.multiCNI)] as const),
   ]);
-}
-
-interface SourceEvents {
-  /** @param why nothing more will come */
-  onDown(why: string): void;
-  /** One resource may not be read. */
-  onForbidden(forbidden: Forbidden): void;
-}
-
-async function sourceOf(
-  options: ClusterValues,
-  context: Context,
-  { onDown, onForbidden }: SourceEvents,
-): Promise<ObjectSource> {
-  const { file: paths } = options;
-  const nodeName = nodeNameOf(options);
-  const { readStandardInput } = context;
-  if (paths.length > 0) return createManifestsSnapshot({ paths, nodeName, readStandardInput });
-  const connection = await apiConnection(options, context);
-  return createApiSource({
-    connection,
-    nodeName,
-    userAgent: `fairlead/${version}`,
-    onReport: (report) => {
-      if (report.type === "failing") onDown(report.error);
-      const forbidden = report.type === "retry" ? forbiddenIn(report.error) : undefined;
-      if (forbidden !== undefined) onForbidden(forbidden);
-    },
-  });
 }
 
 const WHY = {

@@ -11,11 +11,11 @@ import {
   valueAt,
 } from "@fairlead/base";
 import { type ApiFacts, type CalicoBPF, type ReadObjects, readObjects } from "@fairlead/inspect";
-import { type Access, createApiSource, isAllowed, type ObjectSource, type OtherResource } from "@fairlead/watch";
+import { type Access, isAllowed, type ObjectSource, type OtherResource } from "@fairlead/watch";
 import { type ClusterAccess, hasCluster } from "../../cluster/access.ts";
 import { nameOf, otherResource } from "../../cluster/resources.ts";
 import type { Context } from "../../frame/context.ts";
-import { apiConnection } from "../../inputs/cluster-access.ts";
+import { apiConnection, apiSource } from "../../inputs/cluster-access.ts";
 import { version } from "../../version.ts";
 
 /** What system:node-proxier allows and the agent needs. */
@@ -45,7 +45,7 @@ export async function apiFacts(
         (await isAllowed(connection, access, `fairlead/${version}`)) ? [] : [accessText(access)],
       ),
     );
-    const objects = createApiSource({ connection, nodeName: "", userAgent: `fairlead/${version}`, onReport: () => {} });
+    const objects = apiSource(connection, { nodeName: "" }, () => {});
     const others = await otherNetworks(objects, AbortSignal.timeout(OBJECTS_WAIT));
     // On a node the kubeconfig is the agent's; with --on it is the user's, unless --as names the agent.
     const ofOther = options.on !== undefined && options.as === undefined;
