@@ -50,3 +50,15 @@ test.each(["TCP", "UDP"] as const)(
     expect(await sent()).toBe(used + 2);
   },
 );
+
+test("a datagram that is no answer fails its request, and not the peer", async () => {
+  await using stack = new AsyncDisposableStack();
+  const socket = createSocket("udp4");
+  socket.on("message", (_, from) => socket.send("wh\u0000$", from.port, from.address));
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  stack.defer(() => void socket.close());
+  const { port } = socket.address();
+  const [result] = await send({ protocol: "UDP", to: "127.0.0.1", port, count: 1, parallel: 1, timeoutMs: 60_000 });
+  expect(result).toMatchObject({ kind: "error", code: 'no answer: "wh\\u0000$"' });
+});

@@ -124,10 +124,16 @@ function senderOf(socket: { address(): { address: string; port: number } }): str
   return endpointText(address, port);
 }
 
-/** The answer is the first line of the body, padding what follows. */
+/** The answer is the first line of the body, padding what follows. What is none fails its request, and not the peer. */
 function answered(body: string, sender: string): Ending {
   const end = body.indexOf("\n");
-  const answer: Answer = JSON.parse(end === -1 ? body : body.slice(0, end));
+  const line = end === -1 ? body : body.slice(0, end);
+  let answer: Answer;
+  try {
+    answer = JSON.parse(line);
+  } catch {
+    return { kind: "error", code: `no answer: ${JSON.stringify(line)}` };
+  }
   const padding = end === -1 ? 0 : body.length - end - 1;
   return { kind: "answer", sender, ...answer, ...(padding > 0 && { padding }) };
 }
