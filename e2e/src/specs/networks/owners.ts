@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client, Pod } from "@fairlead/lab/provider/cluster";
-import type { Target } from "../expect.ts";
+import { expectAnswers, type Target } from "../expect.ts";
 import type { TrafficFlow } from "../faults/stage.ts";
 import { type OwnershipPage, type OwnershipRow, ownershipPages } from "../multi-cni/untouched.ts";
 import type { Scene, ServiceHandle } from "../spec.ts";
@@ -140,7 +140,7 @@ function decisionsOf({ services, networks }: OwnershipPage): string {
   return [...rows.sort(), ...learned.sort()].join("\n");
 }
 
-/** How long a pod keeps serving after its deletion: what a preStop hook does in clusters. */
+/** How long a pod keeps serving once no node sends to it: for other networks' load balancers, and what is under way. */
 const GRACE_MS = 3_000;
 
 interface Ship {
@@ -161,6 +161,9 @@ async function move(scene: Scene, ship: Ship, network: string): Promise<void> {
   ship.pod = await scene.pod({ node: old.node, network, app: service.name });
   await untilEndpoints(scene, service.name, 2);
   await old.terminate();
+  // The controller of slices takes seconds on a busy machine.
+  const target = { to: service.clusterIP, port: 80 };
+  await Promise.all(scene.nodes.map((node) => expectAnswers(node, target, { by: [ship.pod] })));
   await sleep(GRACE_MS);
   await old.remove();
 }
