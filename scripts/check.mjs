@@ -117,6 +117,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
     const filters = args.filter((arg) => arg !== "--changed");
     const changed = args.includes("--changed") ? changedFiles() : undefined;
     const steps = await check({ filters, changed: changed && affectsEverything(changed) ? undefined : changed });
-    process.exitCode = summarize(steps, "tests" in steps ? { tests: countsOf(PURE_REPORT) } : {});
+    const tests = "tests" in steps ? { tests: countsOf(PURE_REPORT) } : {};
+    process.exitCode = summarize(steps, tests, { reports: "tests" in steps ? [PURE_REPORT] : [] });
   }
 }

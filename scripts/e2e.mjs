@@ -79,17 +79,20 @@ async function all(names) {
   }
   const steps = { build: await runStep(tool("turbo", "run", "build", "--output-logs=errors-only")) };
   const counts = {};
+  const reports = [];
   for (const name of names.length === 0 ? Object.keys(RUNS) : names) {
     sayStep(name);
     const { args, vitest, env } = RUNS[name];
     if (args !== undefined) steps[name] = (await groundCommand(args)) === 0;
     else {
-      const report = { ...env, FAIRLEAD_REPORT: `all-${name}` };
-      steps[name] = (await runAlongside(name, tool("vitest", "run", ...vitest), report)) === 0;
-      counts[name] = countsOf(`all-${name}`);
+      const report = `all-${name}`;
+      const argv = tool("vitest", "run", ...vitest);
+      steps[name] = (await runAlongside(name, argv, { ...env, FAIRLEAD_REPORT: report })) === 0;
+      counts[name] = countsOf(report);
+      reports.push(report);
     }
   }
-  return summarize(steps, counts);
+  return summarize(steps, counts, { reports });
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -109,8 +109,8 @@ function words({ passed, failed, skipped, lost = 0 }) {
 /**
  * Prints the closing lines; the last one is `N passed, N failed`.
  *
- * @param {{reports?: readonly string[], keep?: string}} also runs whose dearest files are printed; the name under which
- *   the sum is kept for `node scripts/summary.mjs NAME…`
+ * @param {{reports?: readonly string[], keep?: string}} also runs whose dearest files and failed tests are printed; the
+ *   name under which the sum is kept for `node scripts/summary.mjs NAME…`
  * @returns {number} the exit code
  */
 export function summarize(steps, tests = {}, { reports = [], keep } = {}) {
