@@ -9,18 +9,18 @@ import { root, runStep, tool } from "./steps.mjs";
 
 const USAGE = `Usage: pnpm kubernetes [VERSION] [--write]
 
-Builds kube-proxy of a release of Kubernetes and records anew what Fairlead has of it: its rules in iptables and nftables
-mode for each recorded scenario, its metrics, flags, defaults, how it reads configuration, its feature gates, and the
+Builds kube-proxy of a release of Kubernetes and records anew what Fairlead has of it: its rules in iptables, nftables and
+ipvs mode for each recorded scenario, its metrics, flags, defaults, how it reads configuration, its feature gates, and the
 messages of protobuf. Reports each recording that differs from the one that is here. Needs root, Go, curl, iptables and
-nft; the first build of a release takes minutes.
+nft; for ipvs mode User-Mode Linux (without it those recordings stay as they are, and a line says so). The first build
+of a release takes minutes.
 
   VERSION  v1.37.2; v1.37: the newest patch release that the Go module proxy serves; absent: that of the release that
            versions.json names. A pre-release (v1.38.0-beta.0) shows early what the next release brings
   --write  keeps the new recordings, names the release in versions.json, and runs the pure tests: those that fail show
            where Fairlead does not follow yet
 
-Exit code 0: nothing differs, or all pure tests pass with what was kept; 1: something differs or fails.
-Recordings in ipvs mode need a kernel with IPVS and stay as they are.`;
+Exit code 0: nothing differs, or all pure tests pass with what was kept; 1: something differs or fails.`;
 
 const VERSIONS = join(root, "versions.json");
 

@@ -22,12 +22,13 @@ import {
 import { kubeconfig } from "./control-plane/control-plane.ts";
 import { runKubeProxy, startApi } from "./plain/kube-proxy.ts";
 import { waitUntil } from "./support/wait-until.ts";
-import { address, applyLines, runnerIn, up } from "./wire.ts";
+import { address, applyLines, type IpLines, runnerIn, up } from "./wire.ts";
 
 /** File, below the folder of testkit's fixtures → its text. */
 export type Recorded = ReadonlyMap<string, string>;
 
-type RecordedMode = "iptables" | "nftables";
+/** ipvs mode is recorded in User-Mode Linux, whose kernel has IPVS. */
+type RecordedMode = "iptables" | "nftables" | "ipvs";
 
 /** What kube-proxy runs with, alongside its mode. */
 interface Scenario {
@@ -43,7 +44,7 @@ interface Programmed {
   readonly metrics: string;
 }
 
-/** Records every scenario in the modes that it has, and the metrics of each mode. */
+/** Records every scenario in iptables and nftables mode, where it has both, and the metrics of each mode. */
 export async function recordRules(
   program: string,
   folder: string,
@@ -52,8 +53,7 @@ export async function recordRules(
   const recorded = new Map<string, string>();
   const metrics = new Map<RecordedMode, string>();
   const wanted = [
-    ...goldenScenarios().flatMap((scenario) => {
-      const plain = { ...scenario, options: { dualStack: scenario.dualStack } };
+    ...plainScenarios().flatMap((plain) => {
       return [["golden", "iptables", plain] as const, ["golden", "nftables", plain] as const];
     }),
     ...recordedScenarios().map((scenario) => ["golden-more", "iptables", scenario] as const),
@@ -67,7 +67,40 @@ export async function recordRules(
   return recorded.set("golden/kube-proxy/metrics.tsv", metricsTable(metrics));
 }
 
-const SYNC_MS = 60_000;
+/** Records the golden scenarios in ipvs mode, on a kernel that has IPVS. */
+export async function recordServers(
+  program: string,
+  folder: string,
+  progress: (line: string) => void,
+): Promise<Recorded> {
+  const recorded = new Map<string, string>();
+  for (const scenario of plainScenarios()) {
+    progress(`golden/${scenario.name}, ipvs mode`);
+    const node = { ...scenario.node, addresses: scenario.node.addresses.map(ofIpvsNode) };
+    const { rules } = await programmed(program, "ipvs", { ...scenario, node }, join(folder, scenario.name));
+    for (const [end, saved] of rules) recorded.set(`golden/${scenario.name}.${end}`, saved);
+  }
+  return recorded;
+}
+
+/** The recordings of ipvs mode are of the node 10.201.0.60, fd00:201::60. */
+function ofIpvsNode(own: string): string {
+  return own.replace(/10$/, "60");
+}
+
+function plainScenarios(): readonly Scenario[] {
+  return goldenScenarios().map((scenario) => ({ ...scenario, options: { dualStack: scenario.dualStack } }));
+}
+
+/** A guest takes many times as long as the machine does. */
+const SYNC_MS: Readonly<Record<RecordedMode, number>> = { iptables: 60_000, nftables: 60_000, ipvs: 600_000 };
+
+/** The machine's kernel may lack dummy devices; in ipvs mode the number of kube-ipvs0 is part of the recording. */
+const DEVICE: Readonly<Record<RecordedMode, IpLines>> = {
+  iptables: ["link add eth0 type veth peer name other", up("other")],
+  nftables: ["link add eth0 type veth peer name other", up("other")],
+  ipvs: ["link add eth0 type dummy"],
+};
 
 async function programmed(
   program: string,
@@ -80,10 +113,9 @@ async function programmed(
   const runner = runnerIn(namespace);
   const lengths: Readonly<Record<IPFamily, number>> = { IPv4: 24, IPv6: 64 };
   await applyLines(runner, [
-    "link add eth0 type veth peer name other",
+    ...DEVICE[mode],
     ...scenario.node.addresses.map((own) => address("eth0", `${own}/${lengths[familyOf(own)]}`)),
     up("eth0"),
-    up("other"),
   ]);
   const { name, zone, addresses } = scenario.node;
   const cluster = [node(name, { zone, addresses }), serviceCIDR("kubernetes", scenario.node.serviceCIDRs)];
@@ -96,8 +128,8 @@ async function programmed(
   const daemon = await runKubeProxy(namespace, started);
   opened.defer(() => daemon.stop("SIGKILL"));
   const ask = () => synced(runner);
-  const metrics = await waitUntil(`kube-proxy's first sync of ${scenario.name} (${folder}/log)`, SYNC_MS, ask);
-  return { metrics, rules: await savedRules(runner, mode, scenario) };
+  const metrics = await waitUntil(`kube-proxy's first sync of ${scenario.name} (${folder}/log)`, SYNC_MS[mode], ask);
+  return { metrics, rules: await SAVED[mode](runner, scenario.options.dualStack ? "both" : "one") };
 }
 
 /** What an API server fills in and kube-proxy relies on. */
@@ -119,24 +151,53 @@ async function synced(runner: Runner): Promise<string | undefined> {
   return times.length === IP_FAMILIES.length && times.every((time) => time > 0) ? stdout : undefined;
 }
 
-/** How the kernel's own tools print what a mode has written: end of the file → argv. */
-const SAVES = {
-  iptables: {
-    one: { iptables: ["iptables-save"] },
-    both: { iptables: ["iptables-save"], ip6tables: ["ip6tables-save"] },
-  },
-  nftables: { one: { nft: ["nft", "list", "table", "ip", "kube-proxy"] }, both: { nft: ["nft", "list", "ruleset"] } },
-} as const satisfies Readonly<Record<RecordedMode, Readonly<Record<"one" | "both", Readonly<Record<string, Argv>>>>>>;
+type Families = "one" | "both";
+type Saves = Readonly<Record<string, Argv>>;
 
-async function savedRules(runner: Runner, mode: RecordedMode, { options }: Scenario): Promise<Recorded> {
-  const commands = Object.entries<Argv>(SAVES[mode][options.dualStack ? "both" : "one"]);
-  const saves = commands.map(async ([end, argv]) => [end, withoutCounts((await runner.run(argv)).stdout)] as const);
-  return new Map(await Promise.all(saves));
+const IPTABLES: Readonly<Record<Families, Saves>> = {
+  one: { iptables: ["iptables-save"] },
+  both: { iptables: ["iptables-save"], ip6tables: ["ip6tables-save"] },
+};
+
+const NFTABLES: Readonly<Record<Families, Saves>> = {
+  one: { nft: ["nft", "list", "table", "ip", "kube-proxy"] },
+  both: { nft: ["nft", "list", "ruleset"] },
+};
+
+/** The parts of the one file of ipvs mode, by their headings; the rules come after these. */
+const IPVS: Saves = {
+  ipvsadm: ["ipvsadm", "--save", "--numeric"],
+  "kube-ipvs0": ["ip", "-oneline", "address", "show", "dev", "kube-ipvs0"],
+  ipset: ["ipset", "save"],
+};
+
+/** kube-proxy makes the ipsets of both families everywhere. */
+const OF_IPV6 = /^\w+ KUBE-6-.*\n/gm;
+
+/** How the kernel's own tools print what a mode has written, by the end of a file's name. */
+const SAVED: Readonly<Record<RecordedMode, (runner: Runner, families: Families) => Promise<Recorded>>> = {
+  iptables: (runner, families) => saved(runner, IPTABLES[families]),
+  nftables: (runner, families) => saved(runner, NFTABLES[families]),
+  ipvs: async (runner, families) => {
+    const parts = await saved(runner, { ...IPVS, ...IPTABLES[families] });
+    const text = [...parts].map(([heading, part]) => `# ${heading}\n${part}`).join("");
+    return new Map([["ipvs", families === "both" ? text : text.replaceAll(OF_IPV6, "")]]);
+  },
+};
+
+async function saved(runner: Runner, saves: Saves): Promise<Recorded> {
+  const texts = Object.entries(saves).map(async ([name, argv]) => {
+    return [name, withoutCounts((await runner.run(argv)).stdout)] as const;
+  });
+  return new Map(await Promise.all(texts));
 }
 
-/** Without comments, with counters at 0. */
+/** Without comments and the seeds of hashes, with counters at 0. */
 function withoutCounts(save: string): string {
-  return save.replaceAll(/^#.*\n/gm, "").replaceAll(/\[\d+:\d+\]/g, "[0:0]");
+  return save
+    .replaceAll(/^#.*\n/gm, "")
+    .replaceAll(/\[\d+:\d+\]/g, "[0:0]")
+    .replaceAll(/ initval 0x[\da-f]+/g, "");
 }
 
 function configuration(mode: RecordedMode, { options, node: { clusterCIDRs } }: Scenario, kubeconfigFile: string) {
