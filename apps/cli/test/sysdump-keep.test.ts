@@ -2,9 +2,17 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf } from "@fairlead/base";
 import { PROXY_MODES } from "@fairlead/config";
+import {
+  type Decoded,
+  decodeEndpointSlice,
+  decodeNode,
+  decodeService,
+  decodeServiceCIDR,
+  OWN_ANNOTATIONS,
+} from "@fairlead/core";
 import { type NodeState, nodeStateText } from "@fairlead/inspect";
 import { readTables } from "@fairlead/netfilter/nft";
-import { goldenScenario, goldenScenarios } from "@fairlead/testkit";
+import { goldenScenario, goldenScenarios, notingReads } from "@fairlead/testkit";
 import { describe, expect, test } from "vitest";
 import type { Keep } from "../src/sysdump/keep.ts";
 import { configuration, keptPage, shareableState, withoutSecrets } from "../src/sysdump/kept-node.ts";
@@ -34,6 +42,39 @@ describe.each(KINDS)("of a %s", (kind, keep) => {
     for (const object of objects) expect(JSON.stringify(keep(object)) ?? "").not.toContain(secret);
   });
 });
+
+const DECODERS: Readonly<Record<string, (raw: unknown) => Decoded<unknown>>> = {
+  Service: (raw) => decodeService(raw, undefined, { serviceProxyName: "edge" }),
+  EndpointSlice: decodeEndpointSlice,
+  Node: decodeNode,
+  ServiceCIDR: decodeServiceCIDR,
+};
+
+/** What `Keep` has of metadata by itself. */
+const OF_EVERY_KIND = /^\.metadata\.(?:name|namespace|uid|generation|creationTimestamp|deletionTimestamp)$/;
+
+test.each(Object.entries(DECODERS))("all that is read of a %s is kept", (kind, decode) => {
+  const read = new Set<string>();
+  expect(decode(notingReads(FULL[kind], read)).object).toBeDefined();
+  const asked = [...read].filter((path) => !OF_EVERY_KIND.test(path));
+  const missing = asked.filter((path) => valuesAt(FULL[kind], path).length === 0);
+  expect(missing).toEqual([]);
+});
+
+/** @param path of fields, through all items of lists; labels and annotations are looked at as a whole */
+function valuesAt(object: unknown, path: string): readonly unknown[] {
+  const fields = path
+    .replace(/(\.(?:labels|annotations))\..*$/, "$1")
+    .split(".")
+    .slice(1);
+  return fields.reduce<readonly unknown[]>(
+    (values, name) => {
+      const inner = values.map((value) => fieldsOf(value)[name]).filter((value) => value !== undefined);
+      return inner.flat();
+    },
+    [object],
+  );
+}
 
 /** Annotations of Fairlead that a dump leaves out, and why. */
 const LEFT_OUT_ANNOTATIONS: Readonly<Record<string, string>> = {
@@ -77,13 +118,16 @@ test("every annotation of Fairlead is kept, or left out for a reason", () => {
   expect(unknown).toEqual([]);
 });
 
-test("docs/annotations.md has every annotation of Services", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/annotations.md"), "utf8");
-  const { annotations } = fieldsOf(fieldsOf(FULL["Service"])["metadata"]);
-  const ours = Object.keys(fieldsOf(annotations)).filter((name) => name.startsWith("fairlead.dev/"));
-  expect(ours.length).toBeGreaterThan(8);
-  expect(ours.filter((name) => !page.includes(`| \`${name}\``))).toEqual([]);
-});
+test.each(["Service", "EndpointSlice"] as const)(
+  "of a %s every annotation that is read is kept, and described",
+  (kind) => {
+    const page = readFileSync(join(import.meta.dirname, "../../../docs/annotations.md"), "utf8");
+    const { annotations } = fieldsOf(fieldsOf(FULL[kind])["metadata"]);
+    const known = OWN_ANNOTATIONS[kind];
+    expect(known.filter((name) => !Object.hasOwn(fieldsOf(annotations), name))).toEqual([]);
+    expect(known.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  },
+);
 
 test("a value of the wrong form is not taken as unset", () => {
   const annotations = { "fairlead.dev/balance": "The fastest!", "fairlead.dev/fast-path": { off: true } };

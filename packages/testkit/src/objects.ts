@@ -285,3 +285,17 @@ function hints({ zoneHints, nodeHints }: EndpointFields) {
   const named = (names: readonly string[]) => names.map((name) => ({ name }));
   return { ...(zoneHints && { forZones: named(zoneHints) }), ...(nodeHints && { forNodes: named(nodeHints) }) };
 }
+
+/** The value, of which each field that is read, present or not, is noted by its path without places in lists. */
+export function notingReads(value: unknown, read: Set<string>, path = ""): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return new Proxy(value, {
+    get(of, key) {
+      const inner: unknown = Reflect.get(of, key);
+      if (typeof key === "symbol" || (Array.isArray(of) && !Object.hasOwn(of, key))) return inner;
+      const at = Array.isArray(of) ? path : `${path}.${key}`;
+      if (!(Array.isArray(of) && key === "length")) read.add(at);
+      return notingReads(inner, read, at);
+    },
+  });
+}

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { itemsOf, valueAt } from "@fairlead/base";
 import { decodeEndpointSlice, decodeNode, decodeService, decodeServiceCIDR } from "@fairlead/core";
+import { notingReads } from "@fairlead/testkit";
 import { encodeEvent, encodeObject, KUBERNETES_MESSAGES } from "@fairlead/testkit/api-server";
 import { runs } from "@fairlead/tooling/runs";
 import fc from "fast-check";
@@ -355,20 +356,6 @@ function sampleOf(type: string, name: string): unknown {
   return Object.fromEntries(entries);
 }
 
-/** The value, of which each field that is read, present or not, is noted by its path without places in lists. */
-function noting(value: unknown, read: Set<string>, path = ""): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  return new Proxy(value, {
-    get(of, key) {
-      const inner: unknown = Reflect.get(of, key);
-      if (typeof key === "symbol" || (Array.isArray(of) && !Object.hasOwn(of, key))) return inner;
-      const at = Array.isArray(of) ? path : `${path}.${key}`;
-      if (!(Array.isArray(of) && key === "length")) read.add(at);
-      return noting(inner, read, at);
-    },
-  });
-}
-
 /** Paths of a table, with the names that upstream has for its numbers. */
 function* pathsOf(message: Message, type: string, path = ""): Generator<string> {
   const upstream = KUBERNETES_MESSAGES.get(type) ?? new Map();
@@ -385,7 +372,7 @@ function* pathsOf(message: Message, type: string, path = ""): Generator<string> 
 
 test.each(Object.entries(DECODERS))("what is read of a %s is in its protobuf table", (kind, decode) => {
   const read = new Set<string>();
-  const { object } = decode(noting(sampleOf(kind, ""), read));
+  const { object } = decode(notingReads(sampleOf(kind, ""), read));
   expect(object).toBeDefined();
   const table = new Set(pathsOf(tables.get(kind) ?? [], kind));
   // Labels and annotations come whole.

@@ -38,6 +38,7 @@ const SERVICE: KeptFields = {
     "ipFamilies",
     "ipFamilyPolicy",
     "externalIPs",
+    "loadBalancerIP",
     "loadBalancerSourceRanges",
     "internalTrafficPolicy",
     "externalTrafficPolicy",
@@ -48,7 +49,7 @@ const SERVICE: KeptFields = {
   ],
   "spec.ports": ["name", "protocol", "port", "nodePort", "targetPort"],
   "spec.sessionAffinityConfig.clientIP": ["timeoutSeconds"],
-  "status.loadBalancer.ingress": ["ip", "ipMode"],
+  "status.loadBalancer.ingress": ["ip", "ipMode", "hostname"],
 };
 
 /** @param annotations that rules of the configuration ask for, alongside Fairlead's own */

@@ -96,6 +96,7 @@ export const FULL: Readonly<Record<string, object>> = {
       ipFamilyPolicy: "RequireDualStack",
       ports: [{ name: "http", protocol: "TCP", port: 80, nodePort: 30080, targetPort: 8080 }],
       externalIPs: ["203.0.113.7"],
+      loadBalancerIP: "203.0.113.9",
       loadBalancerSourceRanges: ["198.51.100.0/24"],
       internalTrafficPolicy: "Cluster",
       externalTrafficPolicy: "Local",
@@ -105,7 +106,7 @@ export const FULL: Readonly<Record<string, object>> = {
       healthCheckNodePort: 32000,
       publishNotReadyAddresses: false,
     },
-    status: { loadBalancer: { ingress: [{ ip: "203.0.113.9", ipMode: "VIP" }] } },
+    status: { loadBalancer: { ingress: [{ ip: "203.0.113.9", ipMode: "VIP", hostname: "lb.example.com" }] } },
   },
   EndpointSlice: {
     apiVersion: "discovery.k8s.io/v1",
