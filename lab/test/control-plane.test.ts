@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import recorded from "../../packages/config/src/kubernetes.json" with { type: "json" };
 import versions from "../../versions.json" with { type: "json" };
 import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
 import { tokenFile } from "../src/control-plane/control-plane.ts";
@@ -32,6 +33,10 @@ test("staging modules are replaced by their published versions, others are left"
 test("programs say their version", () => {
   expect(versionFlags("v1.36.3")).toContain("gitVersion=v1.36.3");
   expect(versionFlags("v1.36.3")).toContain("gitMinor=36");
+});
+
+test("what is recorded of kube-proxy is of the release that versions.json names (pnpm kubernetes VERSION --write)", () => {
+  expect(versions.kubeProxy.startsWith(`v${recorded.release}.`)).toBe(true);
 });
 
 test("versions: a minor one means its newest release", () => {
