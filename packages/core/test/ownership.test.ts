@@ -188,13 +188,6 @@ describe("a change of owner", () => {
 });
 
 describe("the memory", () => {
-  test("forgets a service that goes", () => {
-    const { state, planner, memory } = cluster([OWN]);
-    state.deleteService("default", "web");
-    expect(replan(planner, state, memory).memory).toEqual([{ service: "default/web", family: "IPv4" }]);
-    expect(memory.entries.size).toBe(0);
-  });
-
   test("forgets with a full plan what went while no agent watched", () => {
     const { state, planner, memory } = cluster([OWN]);
     memory.entries.set("IPv6 gone/long-ago", "foreign");

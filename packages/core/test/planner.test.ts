@@ -190,14 +190,6 @@ describe("a health check", () => {
     expect(plan.groups.get(GROUP)?.healthCheckPort).toBe(31_000);
   });
 
-  test("goes with its service", () => {
-    const { plan, planner, state } = planned(fields);
-    state.deleteService("default", "web");
-    const step = replan(planner, state);
-    expect(plan.healthChecks.size).toBe(0);
-    expect([...(step.changes.get("IPv4")?.healthChecks ?? [])]).toEqual([["default/web", undefined]]);
-  });
-
   test("is reported again when the count changes, and not when something else does", () => {
     const { planner, state } = planned(fields);
     const replanned = (endpoints: readonly SliceEndpoint[]) => {
@@ -244,18 +236,6 @@ describe("counts", () => {
       { internal: 2, external: 0 },
       { internal: 1, external: 0 },
     ]);
-  });
-
-  test("endpoints of all groups", () => {
-    const { plan, planner, state } = planned({});
-    expect(plan.endpointCount).toBe(2);
-    state.upsertService(service("api", { clusterIPs: ["10.96.0.11"] }));
-    state.upsertSlice(slice("api", [endpoint("10.144.3.1")]));
-    replan(planner, state);
-    expect(plan.endpointCount).toBe(3);
-    state.deleteService("default", "web");
-    replan(planner, state);
-    expect(plan.endpointCount).toBe(1);
   });
 });
 

@@ -94,21 +94,11 @@ function clusterWeights({ group }: { readonly group: ServicePortGroup | undefine
 }
 
 describe("a plan with weights", () => {
-  test("a slice's share is split evenly among its endpoints", () => {
-    const slices = [share("a", 90, [endpoint(A), endpoint(B), endpoint(C)]), share("b", 10, [endpoint(D)])];
-    expect(clusterWeights(planned(slices))).toEqual({ [A]: 3, [B]: 3, [C]: 3, [D]: 1 });
-  });
-
   test("there is none where endpoints weigh alike", () => {
     const alike = [share("a", 50, [endpoint(A), endpoint(B)]), share("b", 25, [endpoint(C)])];
     const plain = [share("a", undefined, [endpoint(A), endpoint(B)]), share("b", undefined, [endpoint(C)])];
     expect(planned(alike).group).toEqual(planned(plain).group);
     expect(planned(alike).group).not.toHaveProperty("weights");
-  });
-
-  test("an endpoint of a slice without a weight weighs 1", () => {
-    const slices = [share("a", undefined, [endpoint(A), endpoint(B)]), share("b", 6, [endpoint(C), endpoint(D)])];
-    expect(clusterWeights(planned(slices))).toEqual({ [A]: 1, [B]: 1, [C]: 3, [D]: 3 });
   });
 
   test("what no endpoint can take goes to the others", () => {

@@ -173,19 +173,6 @@ describe("what goes", () => {
     expect(cidr("10.16.0.0/16")).toBeUndefined();
   });
 
-  test("an object that is gone is forgotten after the delay, with endpoints in it", () => {
-    const { networks, clock, next, noSubnet } = learned();
-    noSubnet("ovn-default");
-    next(services());
-    clock.advanceNow(599_999);
-    expect(networks.decide(services()).excludeCIDRs).toEqual(["10.16.0.0/16"]);
-    clock.advanceNow(1);
-    expect(networks.decide(services())).toMatchObject({
-      excludeCIDRs: [],
-      touched: new Set(["default/ovn", "default/ovn2"]),
-    });
-  });
-
   test("a restart does not begin the delay again", () => {
     const { networks, clock, next, noSubnet } = learned();
     noSubnet("ovn-default");
