@@ -33,7 +33,7 @@ import { noOtherSource, openSysdump, replayedOn, type Sysdump } from "../../sysd
 import { check, type FamilyReport, type KernelContents } from "./check.ts";
 
 /** What is compared with a plan: a node's kernel, or the file of a listing. */
-type Held = { readonly state: NodeState } | { readonly rules: string };
+export type Held = { readonly state: NodeState } | { readonly rules: string };
 
 /** Compares both families of a kernel, or a listing's own, with the plan. */
 export async function reportsOf(

@@ -1,7 +1,7 @@
 /** `verify`: compares kernels with what should be programmed. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Finding, NodeState } from "@fairlead/inspect";
+import type { Finding } from "@fairlead/inspect";
 import type { verifyOptions } from "../../facts/plans.ts";
 import type { CommandInput, ExitCode } from "../../frame/command.ts";
 import type { Context } from "../../frame/context.ts";
@@ -15,7 +15,7 @@ import { interfaceAddresses, oneKernel, runnerFor, stateOf } from "../../node/ac
 import { notifyOwnAgent, notifyPodsAgent } from "../../node/agent-endpoint.ts";
 import { fromSysdump } from "../../sysdump/dump.ts";
 import type { FamilyReport } from "./check.ts";
-import { type NodeReport, reportsOf, verifyDumped, verifyNodes } from "./look.ts";
+import { type Held, type NodeReport, reportsOf, verifyDumped, verifyNodes } from "./look.ts";
 
 export async function run({ options: given }: CommandInput<typeof verifyOptions>, around: Context): Promise<ExitCode> {
   if (given.watch) return watchKernel(given, around);
@@ -35,17 +35,18 @@ export async function run({ options: given }: CommandInput<typeof verifyOptions>
   const proxy = { on: options.on, here: options.on === undefined && options.rules === undefined };
   const { planned, setup } = await plannedNode({ ...options, node }, context, { proxy, live: addresses });
   demandServices(options.namespace, [planned.state]);
-  const lookAt = async (held: { readonly state: NodeState } | { readonly rules: string }) =>
+  const lookAt = async (held: Held) =>
     (await reportsOf(planned, setup, held, context)).map((report) => within(options, report));
-  let reports = await lookAt(first === undefined ? { rules: options.rules ?? "" } : { state: first });
+  let reports: readonly FamilyReport[] = await lookAt(
+    first === undefined ? { rules: options.rules ?? "" } : { state: first },
+  );
   if (options.repair && differs(reports)) {
     const { serviceProxyName } = setup.config;
     // Its configuration may have the name.
     const itsPod = () => runnerFor({ ...options, "service-proxy-name": serviceProxyName }, context);
-    const ask = async () =>
-      options.on === undefined ? notifyOwnAgent(serviceProxyName) : notifyPodsAgent(await itsPod(), serviceProxyName);
-    const look = async () => lookAt({ state: await stateOf(options, context) });
-    reports = await askForFullSync(reports, { ask, look, differs }, context);
+    if (options.on === undefined) await notifyOwnAgent(serviceProxyName);
+    else await notifyPodsAgent(await itsPod(), serviceProxyName);
+    reports = await untilRepaired(reports, async () => lookAt({ state: await stateOf(options, context) }), context);
   }
   await print(options.output, reports, () => reportText(reports, context.style), context);
   return differs(reports) ? 1 : 0;
@@ -93,32 +94,20 @@ function differs(reports: readonly FamilyReport[]): boolean {
 const PATIENCE_MS = 60_000;
 const INTERVAL_MS = 1_000;
 
-interface Repair<Report> {
-  /** Asks the node's agent for a full sync. */
-  readonly ask: () => Promise<void>;
-  readonly look: () => Promise<Report>;
-  readonly differs: (report: Report) => boolean;
-}
-
-/**
- * Asks an agent for a full sync and looks until nothing differs anymore, or a minute is over.
- *
- * @returns what was seen last
- */
-async function askForFullSync<Report>(
-  before: Report,
-  { ask, look, differs }: Repair<Report>,
+/** What was seen last: once nothing differs anymore, or a minute is over. */
+async function untilRepaired(
+  before: readonly FamilyReport[],
+  look: () => Promise<readonly FamilyReport[]>,
   context: Pick<Context, "progress" | "signal">,
-): Promise<Report> {
-  await ask();
+): Promise<readonly FamilyReport[]> {
   return context.progress("waiting for the agent's full sync", async () => {
-    let report = before;
+    let reports = before;
     const deadline = performance.now() + PATIENCE_MS;
-    while (differs(report) && performance.now() < deadline) {
+    while (differs(reports) && performance.now() < deadline) {
       await sleep(INTERVAL_MS, undefined, { signal: context.signal });
-      report = await look();
+      reports = await look();
     }
-    return report;
+    return reports;
   });
 }
 
