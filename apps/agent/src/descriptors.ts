@@ -1,4 +1,4 @@
-/** How many descriptors this process has, and who gets them. */
+/** How many descriptors this process has, and what gets them. */
 
 import { readFileSync } from "node:fs";
 

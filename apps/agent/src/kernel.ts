@@ -51,7 +51,7 @@ export interface Kernel {
   testFlowtable(): Promise<FlowtableTest>;
   readonly routing: Routing;
   readonly conntrack: Conntrack;
-  /** What connection tracking has, for those who only read. */
+  /** What connection tracking has, for what only reads. */
   tracking(): Promise<Pick<Tracking, "list">>;
   readonly nfacct: Nfacct;
   readonly sysctl: Sysctl;

@@ -146,7 +146,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * What outlives an agent in its state folder: who owned which service, the networks that were learned last, and whether
+ * What outlives an agent, in its state folder: the owners of services, the networks learned last, and whether
  * the kernel passed the test of the fast path.
  */
 const FILES = { memory: "ownership.json", networks: "networks.json", fastPath: "fast-path.json" } as const;

@@ -82,7 +82,7 @@ export async function kubeconfigOf(client: Client): Promise<WatchedFile | undefi
     await loadConnection(client);
     return textOf();
   };
-  // Whether it can be used now is said by who connects.
+  // Whether it can be used now shows when it connects.
   return { path, text: await textOf(), read };
 }
 

@@ -45,7 +45,7 @@ Paths: /configz /flagz /healthz /metrics /ownership /proxyMode /relays
     }
   });
 
-  test("an object for those who name it", async () => {
+  test("an object for a request that names it", async () => {
     const { app, clock } = port();
     await clock.advance(5_000);
     const answer = await ask(app, "/statusz", object("application/json", "Statusz"));

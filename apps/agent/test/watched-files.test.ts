@@ -79,7 +79,7 @@ const KUBECONFIG = {
   "current-context": "c",
 };
 
-/** In one step: who writes in place is read in the middle of it now and then, as a file that is of no use. */
+/** In one step: a file that is written in place is now and then read half written, and of no use. */
 async function written(text: string): Promise<void> {
   await writeFile(join(dir, "kubeconfig.new"), text);
   await rename(join(dir, "kubeconfig.new"), join(dir, "kubeconfig"));

@@ -142,7 +142,7 @@ function tourOf({ lab, folder, agent, mode }: Parts): readonly string[] {
     "requests:",
     `  ${inside(clientA.name, `curl -s http://${NGINX_CALICO_IP}`)}`,
     ...(servesLocalhost(mode) ? [`  ${inside("node-a", `curl -s http://127.0.0.1:${WEB.nodePort}`)}`] : []),
-    "who owns which service, and the metrics:",
+    "which network owns each service, and the metrics:",
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/ownership")}`,
     `  ${inside("node-a", "curl -s http://127.0.0.1:10249/metrics")}`,
     "what the tool says of the node, once it is built (npm run demo -- --console builds it):",

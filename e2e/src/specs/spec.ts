@@ -74,7 +74,7 @@ export function runsByItself({ suite, byItself = !TOGETHER.has(suite) }: Pick<Sp
 
 export type Figures = Readonly<Record<string, string>>;
 
-/** What one spec asserts, seen by clients: who answered, which source was seen, refused, timed out. */
+/** What one spec asserts, seen by clients: which pod answered, which source was seen, refused, timed out. */
 export interface Spec {
   /** Unique; what `--spec` matches, with the family after it. */
   readonly name: string;

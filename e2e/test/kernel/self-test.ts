@@ -40,7 +40,7 @@ const DAMAGES: readonly { readonly name: string; readonly damage: Damage }[] = [
   { name: "node port: from outside", damage: { table: "nat", remove: /-A KUBE-NODEPORTS .*--dport 30031 / } },
   { name: "node port: on localhost", damage: { table: "nat", remove: /-A KUBE-NODEPORTS .*--dport 30031 / } },
   {
-    name: "load balancer: source ranges: one who is not in them is dropped",
+    name: "load balancer: source ranges: a client that is not in them is dropped",
     damage: { table: "filter", remove: /-A KUBE-PROXY-FIREWALL -d 203\.0\.113\.56\/32 / },
   },
   {

@@ -126,7 +126,7 @@ async function fresh(
   return fake.ruleSet();
 }
 
-test("who begins a connection is treated as ever, whether others are reset or not", async () => {
+test("new connections are treated as ever, whether others are reset or not", async () => {
   await fc.assert(
     fc.asyncProperty(slotChanges(SLOTS), async (steps) => {
       const [resetting, plain] = [await fresh(steps, true), await fresh(steps, false)];

@@ -42,7 +42,7 @@ test("each endpoint has the chance that it weighs, less what is refused", async 
   expect(found).toHaveLength(count + 1);
 });
 
-test("who is known to an endpoint is asked for before anybody is chosen", async () => {
+test("whether an endpoint knows the client is asked for before any is chosen", async () => {
   const chains = (await fresh(planWith(FLAT + 1, true))).get("nat")?.chains ?? new Map();
   const [top = ""] = [...chains.keys()].filter((chain) => /^KUBE-SVC-[A-Z2-7]{16}$/.test(chain));
   const targets = chains.get(top)?.rules.map((rule: { target?: { chain?: string } }) => rule.target?.chain) ?? [];
@@ -86,7 +86,7 @@ function sink(variant: RulesPort["variant"]): RulesPort {
   };
 }
 
-/** One group whose endpoints count who reads them, and how often that was between two turns. */
+/** One group whose endpoints count how often they are read between two turns. */
 function world(variant: RulesPort["variant"], affinity: boolean) {
   const turns: number[] = [];
   let reads = 0;

@@ -20,7 +20,7 @@ async function masquerading(options: Options): Promise<string[]> {
 
 const REMARK = '-m comment --comment "Kubernetes service cluster ip + port for masquerade purpose"';
 
-describe("who is masqueraded on the way to a cluster IP", () => {
+describe("which clients are masqueraded on the way to a cluster IP", () => {
   test.each<[string, Options, string]>([
     ["all senders", { masqueradeAll: true }, `${REMARK} -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ`],
     [

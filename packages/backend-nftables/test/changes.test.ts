@@ -85,7 +85,7 @@ describe("a change of weights is elements of the service port's own map, and not
   });
 });
 
-test("who needs another class gets it, and the one that is new to the table is made", async () => {
+test("a service that needs another class gets it, and the one that is new to the table is made", async () => {
   const { objects } = await changed(webState({ endpoints: ONE }), webState({ endpoints: THREE }));
   expect([...new Set(objects.map(({ action, what, name }) => `${action} ${what} ${name}`))]).toEqual([
     "add set endpoints-4",

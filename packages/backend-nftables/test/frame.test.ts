@@ -123,7 +123,7 @@ function fresh(slots: Iterable<readonly [number, SlotState | undefined]>, resetS
   return planTable(world.plan);
 }
 
-test("who begins a connection is treated as ever, whether others are reset or not", () => {
+test("new connections are treated as ever, whether others are reset or not", () => {
   fc.assert(
     fc.property(slotChanges(SLOTS), (steps) => {
       expect(ends(fresh(steps, true))).toEqual(ends(fresh(steps, false)));

@@ -77,7 +77,7 @@ async function openEndpoints(count: number) {
 }
 
 insideTest(
-  "real packets: endpoints get even shares, and who is remembered stays as long as the endpoint does",
+  "real packets: endpoints get even shares, and a client stays with its endpoint as long as that is there",
   async ({ runner }) => {
     await commands(runner, ["address add 10.144.0.0/16 dev lo", "route add 10.96.0.0/16 dev lo"]);
     const { send, during, close } = await openEndpoints(ENDPOINTS + 1);
@@ -110,7 +110,7 @@ insideTest(
     expect(many.counts.size).toBe(5);
     expect(chiSquare(many.counts)).toBeLessThan(ONE_IN_A_MILLION);
 
-    // nft prints who is remembered, and takes what it printed.
+    // nft prints the clients that are remembered, and takes what it printed.
     const { stdout: listed } = await runner.run(["nft", "list", "table", "ip", "kube-proxy"]);
     expect(listed).toMatch(
       /elements = \{ 0x\w{8} \. 10\.144\.\d+\.\d+ timeout 10m expires \S+ : 0x\w{8} \. 0x\w{8} \. 0x\w{8}/,

@@ -126,7 +126,7 @@ describe("slots", () => {
     );
   });
 
-  test("no other slots change than those of who goes, who comes, and who fills a hole that is left", () => {
+  test("no other slots change than those of endpoints that go, that come, and that fill a hole", () => {
     fc.assert(
       fc.property(endpoints, endpoints, (before, wanted) => {
         const after = denseSlots(before, wanted);

@@ -73,7 +73,7 @@ describe("round robin", () => {
     );
   });
 
-  test("who failed is passed over, and taken again when all have failed", () => {
+  test("an endpoint that failed is passed over, and taken again when all have failed", () => {
     const [a, b] = endpoints(2);
     const { made } = balancer({ cluster: endpoints(2) });
     expect(made.choose("cluster", "x", new Set([endpointKey(a)]))).toEqual(b);
@@ -150,7 +150,7 @@ describe("ClientIP affinity", () => {
     expect(made.choose("cluster", "10.0.0.1", none)).toEqual(endpoints(1, 9)[0]);
   });
 
-  test("the memory has a bound, and forgets who was away longest", () => {
+  test("the memory has a bound, and forgets the client that was away longest", () => {
     const { made } = balancer({ cluster: endpoints(3), affinitySeconds: 60 });
     for (let client = 0; client < 70_000; client++) made.choose("cluster", `client ${client}`, none);
     expect(made.clients).toBe(65_536);

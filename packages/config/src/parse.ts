@@ -50,7 +50,7 @@ export function parseArguments(argv: readonly string[], environment: ParseEnviro
 }
 
 /**
- * The file that `parseArguments` asks for, for those who cannot read it at once; undefined where it asks for none.
+ * The file that `parseArguments` asks for, for callers that cannot read it at once; undefined where it asks for none.
  *
  * @param argv the arguments only, `process.argv.slice(2)`
  * @param version Fairlead's own, for --version

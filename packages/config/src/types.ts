@@ -334,7 +334,7 @@ export type CIDRSource = SourceSettings &
     | { readonly source: "custom"; readonly resource: string; readonly fields: readonly string[] }
   );
 
-/** Says of Services who owns them: by an annotation of theirs, or a label of their namespace. */
+/** Says which network owns a Service: by an annotation of theirs, or a label of their namespace. */
 export type ServiceRuleSetting = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
   readonly in?: readonly string[];
   /** The value must be none of these. */

@@ -85,7 +85,7 @@ export function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Why a request has no answer, in words for the one who asked. */
+/** Why a request has no answer, in words for the client. */
 export class RequestError extends Error {
   readonly status: number;
 

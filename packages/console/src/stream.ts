@@ -9,7 +9,7 @@ interface Numbered {
   readonly text: string;
 }
 
-/** Deltas that are kept for those who come back. */
+/** Deltas that are kept for clients that come back. */
 const KEPT = 1_000;
 /** A page that takes nothing for so many deltas begins anew. */
 const MOST_WAITING = 5_000;
@@ -20,7 +20,7 @@ interface StreamOptions {
   readonly onGone: (stream: string) => void;
 }
 
-/** Server-sent events with numbers: who comes back with the last number that it got is given what it missed. */
+/** Server-sent events with numbers: a client that is back with its last number is given what it missed. */
 export class Stream {
   readonly #options: StreamOptions;
   readonly #kept: Numbered[] = [];
@@ -61,7 +61,7 @@ export class Stream {
     const at = this.#last;
     if (missed === undefined)
       for await (const event of this.#options.everything(name)) await reader.write(eventText(event));
-    // Only now: who is cut off before has to begin anew.
+    // Only now: a client that is cut off before has to begin anew.
     await reader.write(`id: ${at}\nevent: whole\ndata: ${JSON.stringify({ stream: name })}\n\n`);
     for (const delta of missed ?? []) reader.take(delta);
     await reader.run();

@@ -81,7 +81,7 @@ test("endpoints of a Service in a user-defined network are those there, as soon 
   await expect.poll(() => ready().at(-1)).toBe("1/1");
 });
 
-test("while a plan is in use, who needs it next waits, and no change of an object is planned", async () => {
+test("while a plan is in use, the next request for it waits, and no change of an object is planned", async () => {
   await using live = await followed();
   const held = Promise.withResolvers<string>();
   const settled: string[] = [];

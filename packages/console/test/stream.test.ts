@@ -17,7 +17,7 @@ async function opened(objects = shop) {
   return { source, running, open: (headers = {}) => Events.open(base, { cookie, ...headers }) };
 }
 
-test("who comes first is given everything, then each change with its number", async () => {
+test("a new client is given everything, then each change with its number", async () => {
   const { source, running, open } = await opened();
   await using _running = running;
   await using events = await open();
@@ -72,7 +72,7 @@ test("what the source itself cannot read stands there too; of very many only the
   expect(begin?.data["unusable"]).toEqual({ objects: 200, rows: [row, ...rest] });
 });
 
-test("who comes back is given what it missed, and nothing else", async () => {
+test("a client that comes back is given what it missed, and nothing else", async () => {
   const { source, running, open } = await opened();
   await using _running = running;
   let last = -1;

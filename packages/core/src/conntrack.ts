@@ -147,7 +147,7 @@ export function* releasedFlows<T extends ConntrackFlow>(
 }
 
 /**
- * A lookup over some groups, for those who have no planner at hand (it has one ready: `Planner.lookup`). The cost is
+ * A lookup over some groups, for callers without a planner (it has one ready: `Planner.lookup`). The cost is
  * that of all their frontends.
  */
 export function frontendLookup<Group extends ServicePortGroup>(

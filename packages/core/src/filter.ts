@@ -39,7 +39,7 @@ export interface OwnershipDecision {
   /** Absent: the filter does not say. */
   readonly decidedBy?: DecidedBy;
   /**
-   * What this proxy programs of the service: everything, everything with the ClusterIP for those only who are none of
+   * What this proxy programs of the service: everything, everything with the ClusterIP for clients that are none of
    * `EndpointFilter.excludedClients`, all but the ClusterIP, or nothing.
    */
   readonly frontends: "all" | "all-but-excluded-clients" | "all-but-cluster-ip" | "none";
@@ -65,7 +65,7 @@ export interface OwnershipDecision {
 /** Decides which services and endpoints are ours. Must be pure: same arguments, same decision. */
 export interface EndpointFilter {
   /**
-   * Decides who owns a service in one family.
+   * Decides which network owns a service in one family.
    *
    * @param endpoints all endpoints of the service in this family, ready or not, of all its ports
    * @param remembered what the memory holds for the service and family

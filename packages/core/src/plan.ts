@@ -51,7 +51,7 @@ export interface Frontend {
   readonly address?: string;
   /** 1…65535; the node port at node-port. */
   readonly port: number;
-  /** The traffic policy that the treatments follow from, for those who print it. Backends follow the treatments. */
+  /** The traffic policy that the treatments follow from, for printing. Backends follow the treatments. */
   readonly policy: TrafficPolicy;
   /** What becomes of a packet, by where it comes from. */
   readonly treatments: Readonly<Record<SourceClass, Treatment>>;
@@ -97,7 +97,7 @@ export interface SetWeights {
 
 /** One port of one Service in one IP family. */
 export interface ServicePortGroup {
-  /** Unique in its family: `${name}/${protocol in lower case}`, opaque to everyone but those who print it. */
+  /** Unique in its family: `${name}/${protocol in lower case}`, opaque, but for printing. */
   readonly id: string;
   /**
    * `namespace/name:port`, without the colon where the port has no name: the text that names and comments are made of.

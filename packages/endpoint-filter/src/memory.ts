@@ -49,7 +49,7 @@ export class Memory implements OwnershipMemory {
 }
 
 /**
- * The settings that decide who owns what: a memory made under others says nothing about these. They are what the
+ * The settings that decide about ownership: a memory made under others says nothing about these. They are what the
  * operator configured, not what was learned from it: else each learned CIDR would void the memory.
  */
 export interface MemoryScope extends Pick<FilterOptions, "excludeCIDRs" | "mixedServices" | "ownershipAnnotation"> {

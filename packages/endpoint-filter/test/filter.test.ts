@@ -59,7 +59,7 @@ describe("filter", () => {
     return new Map(addresses.map((address) => [address, nodes]));
   }
 
-  describe("who owns a service", () => {
+  describe("which network owns a service", () => {
     const rows: readonly (readonly [string, readonly string[], Case, Ownership, readonly string[]])[] = [
       ["none lies in an excluded CIDR", OWN, {}, "ours", OWN],
       ["all lie in excluded CIDRs", FOREIGN, {}, "foreign", []],

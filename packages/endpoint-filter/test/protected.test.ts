@@ -101,7 +101,7 @@ test("the operator's own list leaves DNS to the other network, as every other se
   expect(listed).not.toHaveProperty("excludedClients");
 });
 
-test("so does the annotation of who may edit it", () => {
+test("so does the annotation of a user who may edit it", () => {
   const given = learned().decide({ ...dns, annotations: FOREIGN }, "IPv4", endpointsAt(["10.144.0.1"]), undefined);
   expect(given).toMatchObject({ frontends: "none", decidedBy: "annotation" });
 });

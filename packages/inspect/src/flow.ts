@@ -56,7 +56,7 @@ export interface TrackedConnection {
   readonly protocol: Protocol;
   /** As the client sent it. */
   readonly original: TrackedDirection;
-  /** As the answer comes: its source is who answers, after every translation. */
+  /** As the answer comes: its source is what answers, after every translation. */
   readonly reply: TrackedDirection;
   /** Of TCP and SCTP, as conntrack calls it: `ESTABLISHED`. */
   readonly state?: string;

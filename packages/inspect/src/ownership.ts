@@ -25,7 +25,7 @@ export interface OwnershipListener {
 type Request = Pick<LivePlanParts, "config" | "filter" | "networks" | "memory" | "nodeName"> & { readonly mode: Mode };
 
 /**
- * Follows who owns the services of a source until the signal aborts; remembers owners, and learns networks, as the
+ * Follows the owners of a source's services until the signal aborts; remembers owners, and learns networks, as the
  * agent does.
  */
 export async function followOwnership(

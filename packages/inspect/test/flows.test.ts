@@ -38,7 +38,7 @@ async function attribution() {
   return flowAttribution(await planned({ objects, node: NODE_FACTS }, { flags }), new Set([NODE]));
 }
 
-/** A connection of a pod, `address:port` to `address:port`, and who answers it. */
+/** A connection of a pod, `address:port` to `address:port`, and what answers it. */
 function connection(to: string, answers: string, more: Partial<TrackedConnection> = {}): TrackedConnection {
   const [destination = "", port = ""] = to.split(":");
   const [source = "", answering = ""] = answers.split(":");

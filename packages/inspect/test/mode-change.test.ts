@@ -160,7 +160,7 @@ describe("balancing", () => {
   });
 });
 
-test("session affinity is kept, and who had which endpoint is not known to the other mode", async () => {
+test("session affinity is kept, and the other mode does not know which client had which endpoint", async () => {
   const objects = web({ affinitySeconds: 600 });
   expect(await about("affinity", { objects })).toMatchObject({ state: "differs", services: ["shop/web"] });
   expect(await about("affinity")).toBeUndefined();

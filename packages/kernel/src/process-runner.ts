@@ -225,7 +225,7 @@ const NEVER = 2 ** 30;
 
 /**
  * How glibc's malloc serves a program that reads all rules of a table, works on them and ends: from huge pages, where
- * the kernel gives them to who asks (`/sys/kernel/mm/transparent_hugepage/enabled`: madvise), in large steps, and given
+ * the kernel gives them on request (`/sys/kernel/mm/transparent_hugepage/enabled`: madvise), in large steps, and given
  * back by its end only. A change in a large table of the legacy variant takes a fifth less. Other C libraries know no
  * such variable, older glibc's not each name in it.
  */

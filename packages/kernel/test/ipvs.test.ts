@@ -7,7 +7,7 @@ import { encodeServerCommand } from "../src/ipvs-messages.ts";
 import { done, message, result, scripted } from "./netlink/scripted.ts";
 
 const FAMILY = 0x1c;
-/** The kernel's answer to who IPVS is. */
+/** The kernel's answer to what IPVS's family is. */
 const known = message(0x10, attribute(1, Buffer.from([FAMILY, 0])));
 const unknown = result(2);
 

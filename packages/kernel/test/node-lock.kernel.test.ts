@@ -98,7 +98,7 @@ describe("in one process", () => {
     expect((await acquire(theirs)).doubt).toContain(`${join(theirs, "lock")}: belongs to user 65534`);
   });
 
-  test.each(["", "{}\n", '{"pid":"1"}\n', "null\n", "x".repeat(10_000)])("a holder who says %j", async (text) => {
+  test.each(["", "{}\n", '{"pid":"1"}\n', "null\n", "x".repeat(10_000)])("a holder that says %j", async (text) => {
     const shared = folder();
     const lock = await acquire(shared);
     await writeFile(join(shared, "lock/agent.lock"), text);

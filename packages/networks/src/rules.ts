@@ -5,7 +5,7 @@ import type { RuledOwner } from "@fairlead/endpoint-filter";
 import { type ResourceState, stateAfter } from "./facts.ts";
 import { VPC_SELECTION } from "./source-kinds.ts";
 
-/** Says of services who owns them, by an annotation of theirs or a label of their namespace. */
+/** Says which network owns a service, by an annotation of theirs or a label of their namespace. */
 export type ServiceRule = ({ readonly annotation: string } | { readonly namespaceLabel: string }) & {
   readonly in?: readonly string[];
   /** The value must be none of these. */

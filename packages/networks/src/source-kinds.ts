@@ -40,7 +40,7 @@ export const VPCS = cluster("vpcs", "Vpc");
  * kube-ovn: pkg/apis/kubeovn/v1/subnet.go.
  *
  * Of Vpcs only `status.default` says something that Subnets do not: `status.subnets` is made from their `spec.vpc`, and
- * `spec.namespaces` is who may use a VPC, not which addresses it has. kube-ovn: pkg/controller/vpc.go, init.go.
+ * `spec.namespaces` names users of a VPC, not its addresses. kube-ovn: pkg/controller/vpc.go, init.go.
  */
 const kubeOVNSubnets: SourceKind = {
   resources: [SUBNETS, VPCS],

@@ -103,7 +103,7 @@ export function consentObject(namespace: string): ResourceRef {
 }
 
 /**
- * The CIDRs that count of all objects as they are now, for who looks once and has no services to ask. As they are
+ * The CIDRs that count of all objects as they are now, for callers that look once and have no services. As they are
  * written; each once.
  *
  * @param objects of a resource, straight from JSON and untrusted

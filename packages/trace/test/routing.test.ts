@@ -118,7 +118,7 @@ test("a caller may answer queries from outside, each one once", async () => {
   expect(asked).toEqual([["10.96.0.1", "10.144.1.5"]]);
 });
 
-test("who gives too few answers leaves routes unknown", async () => {
+test("too few answers leave routes unknown", async () => {
   const { outcomes } = await exploreAsking(createTracer(rules), PACKET, {}, async () => []);
   expect(outcomes).toMatchObject([{ routeUnknown: "the route is not known" }]);
 });

@@ -49,7 +49,7 @@ export class FrameSplitter {
   }
 }
 
-/** A field with a length, wanted by who splits. */
+/** A field with a length, wanted by the splitter. */
 export interface CutField {
   readonly number: number;
   /** Only their beginning where `tooMuch` says why. */

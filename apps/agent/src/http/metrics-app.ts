@@ -73,8 +73,8 @@ export function configz({ kubeProxyConfiguration, fairleadConfiguration, command
 export type RelayTable = Pick<RelayTraffic, "listening" | "connections">;
 
 /**
- * Makes something on demand, at most once in `ms` milliseconds: who asks meanwhile gets what was made last, and who
- * asks while it is being made waits for the same. What failed is made again.
+ * Makes something on demand, at most once in `ms` milliseconds: a caller in between gets what was made last, and one
+ * that comes while it is being made waits for the same. What failed is made again.
  */
 export function reused<T>(clock: Pick<Clock, "monotonic">, ms: number, make: () => T | Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;

@@ -85,7 +85,7 @@ export interface Agent {
   readonly health: ProxyHealth;
   readonly serviceHealth: ReadonlyMap<IPFamily, ServiceHealthServers>;
   readonly connectionLimit: ConnectionLimit;
-  /** What outlives the agent: who owned which service, and the networks last learned. */
+  /** What outlives the agent: which network owned each service, and the networks last learned. */
   readonly keeper: MemoryKeeper;
   readonly known: KnownKeeper;
 }

@@ -151,7 +151,7 @@ async function ready(port: number): Promise<number> {
   return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => ({ status: 0 }))).status;
 }
 
-test("metrics say who leads, what was written and what is wrong", async () => {
+test("metrics say which instance leads, what was written and what is wrong", async () => {
   const wrong = service({ spec: { selector: {} } });
   on.api.store.put(AT.services, { ...wrong, metadata: { ...(wrong["metadata"] as object), name: "wrong" } });
   on.api.store.put(AT.services, service());

@@ -211,7 +211,7 @@ test("a write that waits while the right to write is lost for a moment is not fo
   expect(server.calls).toEqual(["create web-1", "update web-1"]);
 });
 
-test("who may not write any more writes nothing more", async () => {
+test("an instance that may not write any more writes nothing more", async () => {
   const { clock, server, change, lose, done } = running();
   await clock.advance(200);
   lose();

@@ -57,7 +57,7 @@ describe("endpoints of a Service on a secondary network", () => {
     expect(cluster.slices.size).toBe(2);
   });
 
-  test("slices have the Service's labels, its owner reference, and say who manages them", () => {
+  test("slices have the Service's labels, its owner reference, and name their manager", () => {
     const { cluster } = settled([A], { labels: { team: "storage", "kubernetes.io/service-name": "else" } });
     const [slice] = [...cluster.slices.values()];
     expect(slice?.metadata).toMatchObject({

@@ -1,4 +1,4 @@
-/** `explain`: who serves a service on a node, where, by which endpoints, and why. */
+/** `explain`: which proxy serves a service on a node, where, by which endpoints, and why. */
 
 import { NETWORKS_MANAGER, socketText } from "@fairlead/base";
 import type { AgentConfig } from "@fairlead/config";

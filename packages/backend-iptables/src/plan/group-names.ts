@@ -67,7 +67,7 @@ export interface Page {
   readonly endpoints: readonly PlanEndpoint[];
   /** Chooses one of them. */
   readonly chain: string;
-  /** Under affinity: has those go on who have been at one of them lately, and no others. */
+  /** Under affinity: lets clients pass that have been at one of them lately, and no others. */
   readonly knownChain: string;
 }
 
@@ -86,7 +86,7 @@ export const CANARY = "KUBE-PROXY-CANARY";
 /** Kubelet's chain; this backend adds its rule against packets for 127.0.0.0/8 from outside, and never removes it. */
 export const KUBELET_FIREWALL = "KUBE-FIREWALL";
 
-/** nfacct objects that rules count with; who runs the backend makes them (`IptablesOptions.counters`). */
+/** nfacct objects that rules count with; the backend's user makes them (`IptablesOptions.counters`). */
 export const INVALID_DROPPED_COUNTER = "ct_state_invalid_dropped_pkts";
 /** Counts packets to node ports on 127.0.0.1 that route_localnet lets in. */
 export const LOCALHOST_ACCEPTED_COUNTER = "localhost_nps_accepted_pkts";

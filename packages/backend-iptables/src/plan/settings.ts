@@ -71,7 +71,7 @@ export function rendersAlike(a: RenderContext, b: RenderContext): boolean {
   );
 }
 
-/** A kernel setting that the rules rely on; who runs the backend sets it. */
+/** A kernel setting that the rules rely on; the backend's user sets it. */
 export interface RequiredSysctl {
   /** With dots, as sysctl prints it: `net.ipv4.conf.all.route_localnet`. */
   readonly name: string;

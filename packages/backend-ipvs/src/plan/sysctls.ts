@@ -1,4 +1,4 @@
-/** A kernel setting that this mode relies on; who runs the backend sets it. */
+/** A kernel setting that this mode relies on; the backend's user sets it. */
 export interface RequiredSysctl {
   /** With dots, as sysctl prints it: `net.ipv4.vs.conntrack`. */
   readonly name: string;

@@ -36,7 +36,7 @@ interface Drawn {
     readonly shared: boolean;
     readonly comment: string;
   }[];
-  /** Where those go who cannot be remembered; undefined: what draws nothing is refused. */
+  /** Where clients go that cannot be remembered; undefined: what draws nothing is refused. */
   readonly chain: string | undefined;
 }
 

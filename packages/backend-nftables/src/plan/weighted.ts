@@ -29,7 +29,7 @@ export function weightedNeed(group: ServicePortGroup, set: EndpointSetName): Nee
 
 const { protocolIs } = statements;
 
-/** The map that clients draw from who are remembered by numbers (`Memory`): `0 . service port . endpoint`. */
+/** The map of clients that are remembered by numbers (`Memory`): `0 . service port . endpoint`. */
 export function rememberedNeed({ id: chain }: Need): Need {
   const id = `${chain}/sticky`;
   const set = { name: id, key: ["random"], data: ["mark", "mark", "mark"], flags: ["interval"] } as const;

@@ -171,7 +171,7 @@ function* writeGroup(
 }
 
 /**
- * Where a table has to go in several transactions, who may use a frontend is there before it serves, and whatever is
+ * Where a table has to go in several transactions, a frontend's clients are there before it serves, and whatever is
  * refused comes last: until then connections wait, and try again.
  */
 const TURNS = ["first", "serving", "refusing"] as const;

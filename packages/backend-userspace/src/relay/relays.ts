@@ -23,7 +23,7 @@ const AT_ONCE = 32;
 
 /**
  * All relays of a family on one address. They are opened before rules lead to them and closed after none does; in
- * between `serve` says who is behind them.
+ * between `serve` says what is behind them.
  */
 export class Relays {
   readonly address: string;

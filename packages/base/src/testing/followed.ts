@@ -18,7 +18,7 @@ const GIVEN_UP = "the test was given up";
 /** How many of the last items an error shows, and how many characters of each. */
 const SHOWN = { items: 5, characters: 1_000 };
 
-/** What came until now, and those who wait for more. */
+/** What came until now, and the waits for more. */
 export class Followed<Item> {
   readonly #seen: Item[] = [];
   readonly #waiting = new Set<() => void>();

@@ -39,7 +39,7 @@ const qualifiedName = text.regex(/^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\/)?[A-Za-
   error: "must be a name, such as ovn.kubernetes.io/vpc",
 });
 
-/** Rules that say of Services who owns them. */
+/** Rules that say which network owns a Service. */
 const serviceRules = z
   .array(
     z.union(
@@ -131,7 +131,7 @@ export const fairleadSchema = z.strictObject({
       meaning: "whether a Service may name its owner",
     }),
     serviceRules: field(serviceRules, {
-      meaning: "annotations and labels of namespaces that decide who owns a Service",
+      meaning: "annotations and labels of namespaces that decide which network owns a Service",
     }),
     protectedServices: field(list("services"), { meaning: "Services that are always answered, next to DNS" }),
     consentNamespace: field(text, { meaning: "where the ConfigMap `fairlead-networks` is" }),

@@ -137,7 +137,7 @@ export type SpecialAddress =
  */
 export const UNUSABLE: readonly SpecialAddress[] = ["unspecified", "multicast", "reserved", "broadcast"];
 
-/** What, alongside that, is another host for each who uses it. */
+/** What, alongside that, is another host for each client. */
 export const AMBIGUOUS: readonly SpecialAddress[] = ["loopback", "link-local", "IPv6 link-local"];
 
 /** Which special kind of address it is. Takes canonical text; undefined: an ordinary address. */

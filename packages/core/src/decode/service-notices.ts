@@ -18,7 +18,7 @@ import { onlyLocal } from "../traffic-policy.ts";
 import { ANNOTATION_PREFIX, OWN_ANNOTATIONS } from "./annotations.ts";
 import { arrivesAsSent, IP_MODES, LOAD_BALANCER_IP_MODE } from "./fields.ts";
 
-/** Annotation of a Service: who may use its node ports (`nodePortRanges`). */
+/** Annotation of a Service: which clients may use its node ports (`nodePortRanges`). */
 export const NODE_PORT_SOURCE_RANGES = `${ANNOTATION_PREFIX}node-port-source-ranges`;
 
 /** Ports of a node's own programs, which a Service must not take from it. */

@@ -249,7 +249,7 @@ function readAnnotations(annotations: RawObject, wanted?: ReadonlySet<string>): 
 
 /**
  * status.loadBalancer.ingress addresses whose traffic comes here with the address still on it.
- * Loopback and link-local ones are left to those who hand them out: no other program may write the status.
+ * Loopback and link-local ones are left to the controllers that hand them out: no other program may write the status.
  */
 function readIngressAddresses(
   raw: RawObject,

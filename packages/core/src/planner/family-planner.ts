@@ -1,4 +1,4 @@
-/** Plans one address family: which services are planned again, who owns them, and what is released. */
+/** Plans one address family: which services are planned again, which network owns them, and what is released. */
 
 import { familyOf } from "@fairlead/base";
 import type { ClusterView } from "../cluster-state.ts";

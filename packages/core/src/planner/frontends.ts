@@ -131,7 +131,7 @@ const NOTHING: ServiceClaims = { claims: [], foreignClusterIP: undefined };
 /**
  * The frontends that are claimed in a family, each for one service port, and the ClusterIPs that other networks serve:
  * these are claimed as a whole, whatever the port, since a mode may take all that goes to an address (ipvs binds it).
- * The cost of a change follows the claims that change, and for the ClusterIP of another network those who wrote it.
+ * The cost of a change follows the claims that change, and for the ClusterIP of another network its authors.
  */
 export class FrontendClaims {
   readonly #index = new ClaimIndex();

@@ -49,7 +49,7 @@ export function treatments(reach: Reach, policy: TrafficPolicy, facts: Treatment
   return BY_REACH[reach][policy](facts);
 }
 
-/** ClusterIP: who isn't a pod of this node is masqueraded, so that the answer finds its way back through this node. */
+/** ClusterIP: clients other than pods of this node are masqueraded, so that the answer comes back through this node. */
 function internal(to: ByMasquerade, facts: TreatmentFacts): Treatments {
   const pods = facts.masqueradeAll || facts.masqueradesPods;
   const others = pods || facts.detectsPods;

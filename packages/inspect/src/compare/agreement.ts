@@ -142,8 +142,8 @@ function treatmentOf(frontend: Frontend, source: Source): Treatment {
 }
 
 /**
- * What is as good as being dropped, for who is not in the source ranges of an address that leads to no endpoint: he is
- * refused like every other client. kube-proxy's iptables mode asks for no ranges there, its nftables mode does.
+ * What is as good as being dropped, for clients outside of the source ranges of an address that leads to no endpoint:
+ * they are refused like every other client. kube-proxy's iptables mode asks for no ranges there, nftables mode does.
  */
 function refusal({ gate, treatments }: Frontend, source: Source): OutcomeShares | undefined {
   const { verdict } = treatments[source.class];

@@ -170,7 +170,7 @@ export class NetlinkError extends Error {
 /** Bytes that wait to be read; in a user namespace net.core.rmem_max bounds them. */
 const WAITING = 4 << 20;
 
-/** sockaddr_nl: who sent a datagram; the kernel's number is 0. */
+/** sockaddr_nl: the sender of a datagram; the kernel's number is 0. */
 const SENDER = { size: 12, portAt: 4 } as const;
 
 async function openGroups(

@@ -55,7 +55,7 @@ export function concerns(news: NftablesNews, tables: readonly string[] | undefin
   return tables === undefined || news.kind === "lost" || news.tables.some(({ name }) => tables.includes(name));
 }
 
-/** One who watches, on a socket of its own. */
+/** A watcher, on a socket of its own. */
 export class Listener {
   readonly #socket: ListeningSocket;
   readonly #reader: NewsReader;
@@ -108,7 +108,7 @@ interface Surroundings {
   /** The number of the socket of own transactions, once it is known. */
   readonly ownPort: () => number | undefined;
   readonly generation: () => Promise<number>;
-  /** Those who have to be quiet during large own transactions. */
+  /** The watchers that have to be quiet during large own transactions. */
   readonly listeners: Set<Listener>;
 }
 

@@ -156,7 +156,7 @@ export function originallyTo(family: NftFamily, set: string): readonly Expressio
   return [originalAddress(family, "daddr"), { kind: "lookup", set, from: 0 }];
 }
 
-/** `ct original ip saddr @set`: who sent it. */
+/** `ct original ip saddr @set`: the sender. */
 export function originallyFrom(family: NftFamily, set: string): readonly Expression[] {
   return [originalAddress(family, "saddr"), { kind: "lookup", set, from: 0 }];
 }

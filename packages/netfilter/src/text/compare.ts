@@ -91,7 +91,7 @@ export function isWritableKey(key: string): boolean {
   return !key.startsWith("\0");
 }
 
-/** As `isWritableKey`, for one who has no use for the key, which costs as much. */
+/** As `isWritableKey`, for a caller that has no use for the key, which costs as much. */
 export function isWritable(rule: Rule): boolean {
   return isWritableKey(ruleKey(rule));
 }

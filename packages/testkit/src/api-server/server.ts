@@ -58,7 +58,7 @@ export class LightApiServer {
   readonly cutPods: () => void;
   readonly #scheme: string;
   watchList = true;
-  /** Whether lists and watches come as protobuf to who asks for it first. */
+  /** Whether lists and watches come as protobuf to clients that ask for it first. */
   protobuf = true;
   /** The bearer token to be accepted; undefined: all. */
   token: string | undefined;

@@ -161,7 +161,7 @@ export function observedTokens(takeToken: TakeToken, { observer, host, clock }: 
   };
 }
 
-/** Resolves when the caller may send one request; those who wait are served in order. */
+/** Resolves when the caller may send one request; waiting requests are served in order. */
 export type TakeToken = (signal: AbortSignal) => Promise<void>;
 
 /**
@@ -211,7 +211,7 @@ const KEEP_ALIVE_PROBES_AFTER = 30_000;
 const CONNECT_TIMEOUT = 10_000;
 
 /**
- * What says who one is goes over TLS or not at all, as with client-go (clientcmd's ClientConfig); in plain text anybody
+ * Credentials go over TLS or not at all, as with client-go (clientcmd's ClientConfig); in plain text anybody
  * could take it.
  */
 function permitted(protocol: string, headers: Credentials["headers"]): Credentials["headers"] {

@@ -159,7 +159,7 @@ export function NodeChoice({ label, store, node, all, onNode }: Props) {
  * What may be wider than the page, such as a table, scrolls by itself and leaves the page where it is. Where there is
  * something to scroll, the keyboard reaches it.
  *
- * @param label says what it is, for those who do not see it
+ * @param label says what it is, for users of screen readers
  */
 export function Scroll({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);

@@ -6,7 +6,7 @@ import { socket } from "../findings.ts";
 import { addressOf } from "../router.ts";
 import { Badge, Scroll, TableHead } from "./common.tsx";
 
-/** One port of a service: a picture, each frontend with who gets what, each endpoint with why it is in or out. */
+/** One port of a service: a picture, each frontend with what clients get, each endpoint with why it is in or out. */
 export function ServicePort({
   port,
   service,

@@ -1,4 +1,4 @@
-/** Which networks count, who says so, and which Services of others they hold. */
+/** Which networks count, which objects say so, and which Services of others they hold. */
 
 import type { OwnershipRow } from "@fairlead/intake";
 import { useState } from "preact/hooks";

@@ -46,7 +46,7 @@ export type PlannedSide = "before" | "after";
  * Which packets fare differently between two states of one family's kernel, whatever their rules look like: to every
  * destination that either of them speaks of, from every class of senders that either distinguishes.
  *
- * @param nodeAddress where node ports are asked for, and who the node is; absent: neither is compared
+ * @param nodeAddress where node ports are asked for, and the node; absent: neither is compared
  * @param planned what other programs masquerade makes no difference to it; absent: both are kernels, or plans
  */
 export function compareTraffic(

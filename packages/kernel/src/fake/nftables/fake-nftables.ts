@@ -221,7 +221,7 @@ function injected(fault: Exclude<Fault, { kind: "delay" | "lost" }>, batch: NftB
   return new NftablesError(batch, batch.objectOf(fault.message ?? 0), errnoOf(fault.errno ?? "ENOMEM"));
 }
 
-/** Those who watch, and what each has not read yet. */
+/** The watchers, and what each has not read yet. */
 class Watchers {
   readonly #watching = new Set<{ readonly wake: Wake; readonly news: NftablesNews[] }>();
 

@@ -1,4 +1,4 @@
-/** Packets to Services with annotations that say who may use them, and what becomes of the others. */
+/** Packets to Services with annotations that say which clients may use them, and what becomes of the others. */
 
 import {
   clientA,

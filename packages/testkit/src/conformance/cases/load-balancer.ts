@@ -112,12 +112,12 @@ export const loadBalancerCases = [
     from: outside,
     expected: everyMode(LEAVE),
   }),
-  loadBalancerRow("source ranges: one who is in them", gated, {
+  loadBalancerRow("source ranges: a client that is in them", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: outside,
     expected: everyMode(both),
   }),
-  loadBalancerRow("source ranges: one who is not in them is dropped", gated, {
+  loadBalancerRow("source ranges: a client that is not in them is dropped", gated, {
     to: gated.loadBalancerIP.IPv4,
     from: stranger,
     expected: everyMode(DROP),
@@ -164,22 +164,22 @@ export const loadBalancerCases = [
     from: stranger,
     expected: everyMode(both),
   }),
-  loadBalancerRow("source ranges under Local: one who is in them keeps its source", gatedLocal, {
+  loadBalancerRow("source ranges under Local: a client that is in them keeps its source", gatedLocal, {
     to: gatedLocal.loadBalancerIP.IPv4,
     from: outside,
     expected: everyMode(plain([webA1])),
   }),
-  loadBalancerRow("source ranges under Local: one who is not in them is dropped", gatedLocal, {
+  loadBalancerRow("source ranges under Local: a client that is not in them is dropped", gatedLocal, {
     to: gatedLocal.loadBalancerIP.IPv4,
     from: stranger,
     expected: everyMode(DROP),
   }),
-  loadBalancerRow("IPv6 source ranges: one who is in them", gatedV6, {
+  loadBalancerRow("IPv6 source ranges: a client that is in them", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
     from: outside,
     expected: everyMode(bothV6),
   }),
-  loadBalancerRow("IPv6 source ranges: one who is not in them is dropped", gatedV6, {
+  loadBalancerRow("IPv6 source ranges: a client that is not in them is dropped", gatedV6, {
     to: gatedV6.loadBalancerIP.IPv6,
     from: stranger,
     expected: everyMode(DROP),
