@@ -23,6 +23,18 @@ const ALL = sticky("ready", "ready", "ready", "ready");
 const WITHOUT_SECOND = sticky("ready", "none", "ready", "ready");
 const [FIRST, SECOND, THIRD] = ["10.144.0.4", "10.144.0.5", "10.144.128.6"] as const;
 
+test("an endpoint that goes and comes back has another number; the others keep theirs", async () => {
+  const node = await openNode();
+  await node.change(ALL);
+  const [first, second] = [node.numberOf(FIRST), node.numberOf(SECOND)];
+  await node.change(WITHOUT_SECOND);
+  expect(node.numberOf(FIRST)).toBe(first);
+  expect(node.numberOf(SECOND)).toBeUndefined();
+  await node.change(ALL);
+  expect(node.numberOf(FIRST)).toBe(first);
+  expect(node.numberOf(SECOND)).not.toBe(second);
+});
+
 test("of a full sync's clients those of gone endpoints are forgotten, the others keep the time they have left", async () => {
   const node = await openNode();
   await node.change(ALL);

@@ -145,4 +145,13 @@ describe("faults of line tools", () => {
     await expect(added).rejects.toThrow("SIGKILL");
     expect(servers.servers().map(({ address }) => address)).toEqual(["10.96.0.1"]);
   });
+
+  test("a set that rules name can't be destroyed", async () => {
+    const sets = new FakeIpset({ inUse: () => true });
+    const changed = sets.change([
+      { kind: "create", set: { name: "A", type: "hash:ip", family: "IPv4" } },
+      { kind: "destroy", set: "A" },
+    ]);
+    await expect(changed).rejects.toThrow("in use by a kernel component");
+  });
 });
