@@ -151,6 +151,13 @@ test("a client stays with its endpoint where the service asks for that", async (
   expect(new Set(answers).size).toBe(1);
 });
 
+test("affinity holds no client at an endpoint that cannot be connected", async () => {
+  await using opened = new Opened();
+  const endpoints = [refuser(), await opened.tcp(greet("alive"))];
+  const { relay } = await relayed(opened, "TCP", endpoints, { affinitySeconds: 60 });
+  for (let request = 0; request < 3; request++) expect(await text(await opened.client(relay.port))).toBe("alive");
+});
+
 test("closing refuses new clients and ends no connection", async () => {
   await using opened = new Opened();
   const echo = await opened.tcp((socket) => void socket.pipe(socket));
