@@ -3,7 +3,7 @@
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
 import type { ClusterShape } from "@fairlead/lab/provider/cluster";
 import { messageOf } from "@fairlead/lab/support/processes";
-import { type LearnedCIDR, needsExcluded } from "../../multi-cni/untouched.ts";
+import { excludedNetwork, type LearnedCIDR, needsExcluded } from "../../multi-cni/untouched.ts";
 import { each, needs, onlyIPv4, restoreAgents, type Scene, type Spec } from "../../spec.ts";
 import { untilLearned } from "../learning.ts";
 import {
@@ -30,7 +30,8 @@ const writtenList: Spec = {
     const finish = await load();
     const cidr = at.apiServer.replace(/\d+$/, "0/24");
     restoreAgents(scene);
-    const flags = [`--exclude-cluster-cidr=${cidr}`];
+    const excluded = [...Object.values(excludedNetwork(scene.cluster).podCIDRs), cidr];
+    const flags = [`--exclude-cluster-cidr=${excluded.join(",")}`];
     await each(scene, ({ agent }) => agent.restart({ memory: scene.namespace, flags }));
     await untilOwned(at);
     await scene.until("a warning on every node", async () => {
