@@ -148,10 +148,15 @@ export function inspectorProblem(options: readonly string[], environment = ""): 
   return `${named}: any local user could run code in this process by Node's inspector; leave it out (enableProfiling profiles)`;
 }
 
-/** What a process was started for, with its log. Resolves to the exit code, whatever is thrown. */
-export function logged(
-  act: (config: AgentConfig, log: Log, out: (text: string) => void) => Promise<number>,
-): (config: AgentConfig, warnings: readonly string[], io: Pick<CommandLineIO, "out" | "err">) => Promise<number> {
+/**
+ * What a process was started for, with its log. Resolves to the exit code, whatever is thrown.
+ *
+ * @param name of the process, for its last line
+ */
+export function logged<Config extends { readonly logging: Parameters<typeof createLog>[0] }>(
+  act: (config: Config, log: Log, out: (text: string) => void) => Promise<number>,
+  name = "Fairlead",
+): (config: Config, warnings: readonly string[], io: Pick<CommandLineIO, "out" | "err">) => Promise<number> {
   return async (config, warnings, { out, err }) => {
     const log = createLog(config.logging);
     for (const warning of warnings) log.warn(warning);
@@ -159,7 +164,7 @@ export function logged(
       return await act(config, log, out);
     } catch (error) {
       if (error instanceof StartError) err(`${error.message}\n`);
-      else log.error("Fairlead cannot continue; exiting", { reason: errorChainText(error) });
+      else log.error(`${name} cannot continue; exiting`, { reason: errorChainText(error) });
       return 1;
     }
   };
