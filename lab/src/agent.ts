@@ -10,6 +10,7 @@ import { execa } from "execa";
 import { stringify } from "yaml";
 import { DIE_WITH_PARENT } from "./support/processes.ts";
 import { folderPrefix } from "./support/run-inventory.ts";
+import { now } from "./support/wait-until.ts";
 
 export interface AgentProcess {
   readonly pid: number;
@@ -120,7 +121,7 @@ export async function agentFolder(objects: readonly RawObject[]): Promise<AgentF
   const write = async (next: readonly RawObject[]) => {
     const unseen = join(manifests, ".objects.yaml.new");
     await writeFile(unseen, next.map((object) => stringify(object)).join("---\n"));
-    const at = performance.timeOrigin + performance.now();
+    const at = now();
     await rename(unseen, join(manifests, "objects.yaml"));
     return at;
   };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type NetworkNamespace, netlinkIn } from "@fairlead/kernel/netns";
+import { now } from "@fairlead/lab/support/wait-until";
 import { nftNumbers } from "@fairlead/netfilter/nft";
-import { now } from "../cluster/objects.ts";
 
 /** NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h. */
 const NFTABLES = 7;

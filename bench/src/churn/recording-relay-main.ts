@@ -2,12 +2,13 @@
  * Stands between a proxy and the API server, with the API server's certificate, and records what passes. Answers each
  * line with the `Recording` so far. Usage: recording-relay-main.ts CERTIFICATE KEY HOST PORT SERVER-PORT
  */
+
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Agent, request } from "node:https";
 import { answerLines } from "@fairlead/lab/support/script";
-import { now } from "../cluster/objects.ts";
+import { now } from "@fairlead/lab/support/wait-until";
 import { AddressScanner } from "./addresses.ts";
 import type { Recording, SeenRequest } from "./figures.ts";
 

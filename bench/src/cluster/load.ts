@@ -1,13 +1,13 @@
 /** Fills the cluster with objects, and changes them. */
 
 import { type ApiClient, type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
+import { now } from "@fairlead/lab/support/wait-until";
 import type { Bed } from "./bed.ts";
 import {
   addressPath,
   endpointList,
   movedAddress,
   NAMESPACE_OBJECT,
-  now,
   type Size,
   serviceObject,
   sliceCount,

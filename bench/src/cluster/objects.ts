@@ -192,11 +192,6 @@ export class Etcd {
   }
 }
 
-/** Milliseconds since the epoch, finer than Date.now. */
-export function now(): number {
-  return performance.timeOrigin + performance.now();
-}
-
 /** An address of `podRange`. */
 function podAddress(number: number): string {
   return inTen(144, number + 256);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, objectPath } from "@fairlead/lab/control-plane/api-client";
+import { now } from "@fairlead/lab/support/wait-until";
 import type { Bed } from "../cluster/bed.ts";
 import { createSlices, deleteSlices, moveEndpoints, rollOut } from "../cluster/load.ts";
-import { movedAddress, now, type Size, serviceObject } from "../cluster/objects.ts";
+import { movedAddress, type Size, serviceObject } from "../cluster/objects.ts";
 import type { MeasuredProxy } from "../proxy/measured-proxy.ts";
 import { fullSyncTime, type RunningProxy, type StartSettings, withProxy } from "../proxy/running.ts";
 import { bytesReceived, cpuSeconds, exactCpuSeconds, memory } from "./process-figures.ts";

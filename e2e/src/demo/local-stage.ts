@@ -1,19 +1,10 @@
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { agentFolder, requireAgent, startAgent } from "@fairlead/lab/agent";
-import { waitUntil } from "@fairlead/lab/support/wait-until";
+import { now, waitUntil } from "@fairlead/lab/support/wait-until";
 import { endpointSlice, nginxCalico, type RawObject } from "@fairlead/testkit";
 import { localChecks } from "./checks.ts";
-import {
-  type Ask,
-  type DemoEnvironment,
-  LOCAL_FLAGS,
-  leftovers,
-  now,
-  type Reply,
-  serviceAt,
-  webPods,
-} from "./stage.ts";
+import { type Ask, type DemoEnvironment, LOCAL_FLAGS, leftovers, type Reply, serviceAt, webPods } from "./stage.ts";
 
 /** This process's own environment: no namespace. */
 const HERE = { argvPrefix: ["env"], env: {} } as const;

@@ -1,5 +1,6 @@
 import { createIptablesBackend, iptablesSemantics } from "@fairlead/backend-iptables";
 import { FakeIptables } from "@fairlead/kernel/fake";
+import { now } from "@fairlead/lab/support/wait-until";
 import { renderRule } from "@fairlead/netfilter";
 import {
   conformanceCase,
@@ -15,7 +16,7 @@ import {
 } from "@fairlead/testkit";
 import { createTracer, type Outcome } from "@fairlead/trace";
 import { filterFor } from "../cases/conformance/groups.ts";
-import { type Ask, type DemoEnvironment, NODE_PORTS_AT, now, type Reply } from "./stage.ts";
+import { type Ask, type DemoEnvironment, NODE_PORTS_AT, type Reply } from "./stage.ts";
 
 /** The same demo where there can be no real packets: iptables in memory, packets through the tracer. */
 export async function memoryStage(objects: readonly RawObject[]): Promise<DemoEnvironment> {

@@ -73,11 +73,6 @@ export interface DemoEnvironment {
   close(): Promise<readonly string[]>;
 }
 
-/** In milliseconds since the epoch. */
-export function now(): number {
-  return performance.timeOrigin + performance.now();
-}
-
 /** Of these processes and this folder, what is still there. */
 export async function leftovers(pids: readonly number[], folder: string): Promise<readonly string[]> {
   const processes = pids.filter(isRunning).map((pid) => `process ${pid}`);

@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** Milliseconds since the epoch, finer than Date.now. */
+export function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
 const PAUSE_MS = 20;
 
 /** The longest rest after a question that took long, in milliseconds. */

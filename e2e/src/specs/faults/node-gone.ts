@@ -5,6 +5,7 @@ import { itemsOf, valueAt } from "@fairlead/base";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client, ClusterNode, Pod } from "@fairlead/lab/provider/cluster";
 import { PLAIN_TOOL } from "@fairlead/lab/support/machine";
+import { now } from "@fairlead/lab/support/wait-until";
 import { expectAnswers, type Target, until } from "../expect.ts";
 import { lackingKubeProxy, withKubeProxy } from "../operator.ts";
 import { type Figures, nearAndFar, type Scene, type Spec } from "../spec.ts";
@@ -28,7 +29,7 @@ async function dies(scene: Scene): Promise<Figures> {
   await expectAnswers(caller, { to, port: 80 }, { by });
   const traffic = startAsking(caller, { to, port: 80 });
   scene.later(async () => void (await traffic.stop()));
-  const died = moment();
+  const died = now();
   await cutOff(scene, far.node);
   await scene.until("requests to the dead node to be lost", async () =>
     traffic.lost().length > 0 ? undefined : "none",
@@ -36,7 +37,7 @@ async function dies(scene: Scene): Promise<Figures> {
   // On nodes that are namespaces no controller says so of the node's pods.
   if (scene.cluster.kubernetes === undefined) await far.setReady(false);
   await until(`${far.name} to leave its slices`, () => stillReady(scene, far), NOTICED_MS);
-  const left = moment();
+  const left = now();
   await expectAnswers(caller, { to, port: 80 }, { by: [near] });
   await traffic.stop();
   const lost = traffic.lost();
@@ -46,10 +47,6 @@ async function dies(scene: Scene): Promise<Figures> {
     "from death to the slices": `${Math.round((left - died) / 100) / 10} s`,
     "from the slices to the last lost request": `${Math.max(0, Math.round(last - left))} ms`,
   };
-}
-
-function moment(): number {
-  return performance.timeOrigin + performance.now();
 }
 
 function askedAt({ at, ms }: ProbeResult): number {

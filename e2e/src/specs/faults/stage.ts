@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client, ClusterNode } from "@fairlead/lab/provider/cluster";
+import { now } from "@fairlead/lab/support/wait-until";
 import { expectAnswers } from "../expect.ts";
 import { type Figures, nearAndFar, type Scene, type Spec } from "../spec.ts";
 
@@ -162,7 +163,7 @@ async function lane(
   const failures: string[] = [];
   const deadline = performance.now() + mostMs;
   let requests = 0;
-  let last = performance.timeOrigin + performance.now();
+  let last = now();
   let longestGapMs = 0;
   for (let turn = 0; !stopped.value && performance.now() < deadline; turn++) {
     for (const { flow, result } of await round(flows, turn)) {

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Client, Pod } from "@fairlead/lab/provider/cluster";
+import { now } from "@fairlead/lab/support/wait-until";
 import { expectAnswers, type Target } from "../expect.ts";
 import type { TrafficFlow } from "../faults/stage.ts";
 import { type OwnershipPage, type OwnershipRow, ownershipPages } from "../multi-cni/untouched.ts";
@@ -181,9 +182,9 @@ async function untilAll(
   what: string,
   wanted: (result: ProbeResult) => boolean,
 ): Promise<number> {
-  const began = performance.timeOrigin + performance.now();
+  const began = now();
   let since: number | undefined;
-  while (performance.timeOrigin + performance.now() < began + PATIENCE_MS) {
+  while (now() < began + PATIENCE_MS) {
     const results = [...(await from.send({ ...ROUND, ...target }))].sort((one, other) => one.at - other.at);
     for (const result of results) since = wanted(result) ? (since ?? result.at) : undefined;
     if (since !== undefined && results.every(wanted)) return since - began;
