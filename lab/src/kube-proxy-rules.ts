@@ -44,43 +44,48 @@ interface Programmed {
   readonly metrics: string;
 }
 
+interface WantedRecording {
+  /** The folder of the scenario's recordings. */
+  readonly place: "golden" | "golden-more";
+  readonly mode: RecordedMode;
+  readonly scenario: Scenario;
+}
+
+type Progress = (line: string) => void;
+
 /** Records every scenario in iptables and nftables mode, where it has both, and the metrics of each mode. */
-export async function recordRules(
-  program: string,
-  folder: string,
-  progress: (line: string) => void,
-): Promise<Recorded> {
+export async function recordRules(program: string, folder: string, progress: Progress): Promise<Recorded> {
+  const wanted = [
+    ...plainScenarios().flatMap((scenario): WantedRecording[] => [
+      { place: "golden", mode: "iptables", scenario },
+      { place: "golden", mode: "nftables", scenario },
+    ]),
+    ...recordedScenarios().map((scenario): WantedRecording => ({ place: "golden-more", mode: "iptables", scenario })),
+  ];
+  const { recorded, metrics } = await recordAll(wanted, program, folder, progress);
+  return new Map([...recorded, ["golden/kube-proxy/metrics.tsv", metricsTable(metrics)]]);
+}
+
+/** Records the golden scenarios in ipvs mode, on a kernel that has IPVS. */
+export async function recordServers(program: string, folder: string, progress: Progress): Promise<Recorded> {
+  const wanted = plainScenarios().map((plain): WantedRecording => {
+    const node = { ...plain.node, addresses: plain.node.addresses.map(ofIpvsNode) };
+    return { place: "golden", mode: "ipvs", scenario: { ...plain, node } };
+  });
+  return (await recordAll(wanted, program, folder, progress)).recorded;
+}
+
+/** Records one scenario after the other, and of each mode the metrics of its first one. */
+async function recordAll(wanted: readonly WantedRecording[], program: string, folder: string, progress: Progress) {
   const recorded = new Map<string, string>();
   const metrics = new Map<RecordedMode, string>();
-  const wanted = [
-    ...plainScenarios().flatMap((plain) => {
-      return [["golden", "iptables", plain] as const, ["golden", "nftables", plain] as const];
-    }),
-    ...recordedScenarios().map((scenario) => ["golden-more", "iptables", scenario] as const),
-  ];
-  for (const [place, mode, scenario] of wanted) {
+  for (const { place, mode, scenario } of wanted) {
     progress(`${place}/${scenario.name}, ${mode} mode`);
     const { rules, metrics: text } = await programmed(program, mode, scenario, join(folder, mode, scenario.name));
     for (const [end, saved] of rules) recorded.set(`${place}/${scenario.name}.${end}`, saved);
     if (!metrics.has(mode)) metrics.set(mode, text);
   }
-  return recorded.set("golden/kube-proxy/metrics.tsv", metricsTable(metrics));
-}
-
-/** Records the golden scenarios in ipvs mode, on a kernel that has IPVS. */
-export async function recordServers(
-  program: string,
-  folder: string,
-  progress: (line: string) => void,
-): Promise<Recorded> {
-  const recorded = new Map<string, string>();
-  for (const scenario of plainScenarios()) {
-    progress(`golden/${scenario.name}, ipvs mode`);
-    const node = { ...scenario.node, addresses: scenario.node.addresses.map(ofIpvsNode) };
-    const { rules } = await programmed(program, "ipvs", { ...scenario, node }, join(folder, scenario.name));
-    for (const [end, saved] of rules) recorded.set(`golden/${scenario.name}.${end}`, saved);
-  }
-  return recorded;
+  return { recorded, metrics };
 }
 
 /** The recordings of ipvs mode are of the node 10.201.0.60, fd00:201::60. */
@@ -95,10 +100,12 @@ function plainScenarios(): readonly Scenario[] {
 /** A guest takes many times as long as the machine does. */
 const SYNC_MS: Readonly<Record<RecordedMode, number>> = { iptables: 60_000, nftables: 60_000, ipvs: 600_000 };
 
+const PAIR: IpLines = ["link add eth0 type veth peer name other", up("other")];
+
 /** The machine's kernel may lack dummy devices; in ipvs mode the number of kube-ipvs0 is part of the recording. */
 const DEVICE: Readonly<Record<RecordedMode, IpLines>> = {
-  iptables: ["link add eth0 type veth peer name other", up("other")],
-  nftables: ["link add eth0 type veth peer name other", up("other")],
+  iptables: PAIR,
+  nftables: PAIR,
   ipvs: ["link add eth0 type dummy"],
 };
 
