@@ -68,7 +68,8 @@ kernelTest("so it is with every kind of frontend, with and without affinity", as
 const HOSTILE = 'x"; flush ruleset; #\n\u202e{}';
 
 kernelTest("no name leaves its comment, or makes a chain that cannot be", async (kernel) => {
-  for (const name of [HOSTILE, "x".repeat(300), "é".repeat(200)]) {
+  // One of them is cut in the middle of a letter, wherever that is.
+  for (const name of [HOSTILE + "é".repeat(200), `${HOSTILE}x${"é".repeat(200)}`]) {
     await thereAndBack(kernel, planOfEveryKind("IPv4", name), name);
     const { stdout } = await kernel.runner.run(["nft", "list", "ruleset"]);
     expect(stdout).not.toContain('";');

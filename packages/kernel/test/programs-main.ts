@@ -58,7 +58,7 @@ function liveOn(): Promise<never> {
 function batchOf(bytes: number): { readonly batch: NftBatch; readonly count: number } {
   const set = { name: "many", key: ["ipv4_addr"], flags: [] } as const;
   const batch = new NftBatch("ip", "room", bytes).addTable().addSet(set).flushSet("many");
-  const comment = "x".repeat(120);
+  const comment = "x".repeat(240);
   let count = 0;
   for (; batch.length < bytes - 32_768; count += 100) {
     const elements = Array.from({ length: 100 }, (_, at) => ({ key: hostHex(count + at), comment }));
