@@ -1,5 +1,7 @@
+import { VirtualClock } from "@fairlead/base/testing";
 import { fail } from "@fairlead/testkit/api-server";
 import { expect, test } from "vitest";
+import { GatewayJob } from "../../src/controller/gateways/job.ts";
 import { controllerForEach, LASTING_LEASE } from "../support/controller.ts";
 import {
   backend,
@@ -109,4 +111,36 @@ test("a cluster without the Gateway API is one line for each of its resources, a
   const { log } = await on.start();
   await expect.poll(() => log.messages("warn").filter((line) => line.includes("no such resource"))).toHaveLength(5);
   expect(writes()).toEqual([]);
+});
+
+test("what was to be tried again when a process lost the lead is done when it leads again", async () => {
+  const [clock, { raw, key }] = [new VirtualClock(), gatewayClass()];
+  const answers: number[] = [];
+  let status = 503;
+  const job = new GatewayJob({
+    send: async ({ object }) => {
+      answers.push(status);
+      return { status, body: JSON.stringify(object ?? raw) };
+    },
+    clock,
+    onProblem: () => {},
+    onError: () => {},
+    onSynced: () => {},
+    onState: () => {},
+  });
+  const classes = job.subscriptions.find(({ resource }) => resource.kind === "GatewayClass");
+  classes?.onChange({ type: "upsert", key, object: raw });
+  const lead = async () => {
+    const stop = new AbortController();
+    const led = job.lead(stop.signal, () => true);
+    await clock.advance(200);
+    stop.abort();
+    await led;
+  };
+  await lead();
+  expect(new Set(answers)).toEqual(new Set([503]));
+  await clock.advance(60_000);
+  status = 200;
+  await lead();
+  expect(answers).toContain(200);
 });
