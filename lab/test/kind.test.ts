@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { createRunner } from "@fairlead/kernel";
+import { createRunner, type RunOptions } from "@fairlead/kernel";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { clusterPrograms } from "../kind/versions.ts";
@@ -14,7 +14,14 @@ import { networkOf } from "../src/provider/kind/machine.ts";
 import { placedManifests, placeOf } from "../src/provider/kind/mixed.ts";
 import { daemonSet, daemonsInPods } from "../src/provider/kind/networks/delegated.ts";
 import { misplacedNetwork } from "../src/provider/kind/networks/install.ts";
-import { imageName, imagesOf, type NetworkObject, objectsIn, settled } from "../src/provider/kind/networks/network.ts";
+import {
+  imageName,
+  imagesOf,
+  type NetworkObject,
+  objectsIn,
+  settled,
+  writeConfig,
+} from "../src/provider/kind/networks/network.ts";
 import { calicoVariables, kubeOvnScript, runtimeClassPatch } from "../src/provider/kind/published.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -54,6 +61,17 @@ test("images have names of their own, and what they are made of is built", () =>
 test("networks that take the nodes' CIDRs come first", () => {
   expect(misplacedNetwork({ cni: ["flannel", "calico", "ovn"] })).toBeUndefined();
   expect(misplacedNetwork({ cni: ["calico", "bridge"] })).toMatch(/^bridge takes .* name it first/);
+});
+
+test("every network's pods have the host ports that their containers name", async () => {
+  const written: unknown[] = [];
+  const exec = async (argv: readonly string[], options?: RunOptions) => {
+    written.push(argv.at(-1), JSON.parse(String(options?.input)));
+    return { stdout: "", stderr: "" };
+  };
+  await writeConfig({ exec }, "/etc/cni/net.d", "calico", { type: "test-ground" });
+  const plugins = [{ type: "test-ground" }, { type: "portmap", capabilities: { portMappings: true } }];
+  expect(written).toEqual(["/etc/cni/net.d/10-calico.conflist", { cniVersion: "1.0.0", name: "calico", plugins }]);
 });
 
 test("a cluster's own values are filled into the manifests of deploy/", async () => {

@@ -49,7 +49,7 @@ export async function delegated(ground: KindNetworkGround, opened: AsyncDisposab
   opened.defer(() => server.dispose());
   for (const node of cluster.nodes) {
     const plugin = { type: "test-ground", socket: join(nodeFolder, SOCKET) };
-    await writeConfig(node, configFolder, flavor.name, { cniVersion: "1.0.0", name: flavor.name, plugins: [plugin] });
+    await writeConfig(node, configFolder, flavor.name, plugin);
   }
   return { ...network, state: async () => ({ ...(await network.state()), ...(await logs(ground)) }) };
 }

@@ -10,7 +10,7 @@ import type { ClusterRequest, Progress } from "../../provider.ts";
 import { type KindCluster, type KindNode, PATIENCE_MS } from "../kind-cluster.ts";
 import type { Machine } from "../machine.ts";
 import { delegated } from "./delegated.ts";
-import { flannel, HOST_PORTS, type KindNetwork, type KindNetworkGround, type Source, writeConfig } from "./network.ts";
+import { flannel, type KindNetwork, type KindNetworkGround, type Source, writeConfig } from "./network.ts";
 
 /** Where nodes have the networks' folder of this machine: its sockets, configurations and databases. */
 export const NODE_FOLDER = "/run/fairlead-e2e";
@@ -102,18 +102,11 @@ async function bridge(ground: KindNetworkGround): Promise<KindNetwork> {
     for (const family of families) await masqueradeOutgoing(node.runner, family, flavor);
     const ranges = families.map((family) => [{ subnet: parts(node, family) }]);
     await writeConfig(node, configFolder, "bridge", {
-      cniVersion: "1.0.0",
-      name: "bridge",
-      plugins: [
-        {
-          type: "bridge",
-          bridge: "cni0",
-          isDefaultGateway: true,
-          hairpinMode: true,
-          ipam: { type: "host-local", ranges },
-        },
-        HOST_PORTS,
-      ],
+      type: "bridge",
+      bridge: "cni0",
+      isDefaultGateway: true,
+      hairpinMode: true,
+      ipam: { type: "host-local", ranges },
     });
   }
   return { state: async () => ({}) };

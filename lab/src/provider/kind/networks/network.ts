@@ -40,20 +40,21 @@ export interface KindNetworkGround {
 /** A pod network that works. */
 export type KindNetwork = Pick<PodNetwork, "state" | "followServices">;
 
-/** Writes a CNI configuration on a node. */
+const HOST_PORTS = { type: "portmap", capabilities: { portMappings: true } } as const;
+
+/** Has a node connect pods by a CNI plugin, with the host ports that containers name. */
 export async function writeConfig(
-  node: KindCluster["controlPlane"],
+  node: Pick<KindCluster["controlPlane"], "exec">,
   folder: string,
   name: string,
-  config: unknown,
+  plugin: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   const file = `${folder}/10-${name}.conflist`;
+  const config = { cniVersion: "1.0.0", name, plugins: [plugin, HOST_PORTS] };
   await node.exec(["sh", "-c", 'mkdir -p "$(dirname "$1")" && cat >"$1.part" && mv "$1.part" "$1"', "sh", file], {
     input: JSON.stringify(config),
   });
 }
-
-export const HOST_PORTS = { type: "portmap", capabilities: { portMappings: true } } as const;
 
 /** An image of Debian packages, made here. */
 interface NetworkImage {
