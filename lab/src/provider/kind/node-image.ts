@@ -127,8 +127,8 @@ const PLACES: Readonly<Partial<Record<keyof ClusterPrograms, string>>> = {
   portmap: "opt/cni/bin",
 };
 
-/** Only what a node needs is started: no udev, no getty, no timers. */
-const ENABLED = ["containerd.service", "kind-images.service", "kubelet.service"];
+/** Only what a node needs is started: no udev, no getty, no timers. The kubelet brings the images along. */
+const ENABLED = ["containerd.service", "kubelet.service"];
 const disabled = [
   ...["lib/systemd/system/multi-user.target.wants", "lib/systemd/system/local-fs.target.wants"],
   ...["lib/systemd/system/basic.target.wants", "etc/systemd/system/multi-user.target.wants"],
