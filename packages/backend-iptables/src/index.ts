@@ -3,6 +3,6 @@ export { removeIptablesMode } from "./cleanup.ts";
 export { iptablesFacts, iptablesSemantics } from "./facts.ts";
 export { configuredOptions, type IptablesOptions } from "./options.ts";
 export { FIXED_CHAINS } from "./plan/frame.ts";
-export { COUNTERS, INVALID_DROPPED_COUNTER, LOCALHOST_ACCEPTED_COUNTER } from "./plan/group-names.ts";
+export { COUNTERS } from "./plan/group-names.ts";
 export { type RequiredSysctl, requiredSysctls } from "./plan/settings.ts";
 export type { RulesPort } from "./port.ts";

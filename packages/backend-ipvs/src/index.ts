@@ -5,6 +5,6 @@ export { configuredOptions, type IpvsOptions } from "./options.ts";
 export { DEVICE, IPVS_FILTER, isScheduler, SCHEDULER_ANNOTATION, SCHEDULERS, type Scheduler } from "./plan/context.ts";
 export { CHAINS } from "./plan/frame.ts";
 export { serverChange } from "./plan/server-change.ts";
-export { SET_KEYS, type SetKey, setDefinition } from "./plan/sets.ts";
+export type { SetKey } from "./plan/sets.ts";
 export { type RequiredSysctl, requiredSysctls, type SysctlFacts } from "./plan/sysctls.ts";
 export type { IpvsPort, LinksPort, RulesPort, ServersPort, SetsPort } from "./port.ts";

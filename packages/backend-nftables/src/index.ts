@@ -11,7 +11,7 @@ export {
   type PlanSettings,
   tableName,
 } from "./plan/context.ts";
-export { FAST_PATH_CHAIN, FLOWTABLE } from "./plan/fast-path.ts";
+export { FLOWTABLE } from "./plan/fast-path.ts";
 export { RANGE_CHECKS } from "./plan/frame-sets.ts";
 export { planTable, planTableSteps } from "./plan/write-table.ts";
 export type { Devices, NftablesPort, TableNews } from "./port.ts";

@@ -103,7 +103,7 @@ export function ipv4Text(value: number): string {
  * @returns the canonical text, the same string where it is canonical already: lists hold a hundred thousand of these;
  *   undefined when it is not an IPv4 address
  */
-export function canonicalIPv4Leniently(text: string): string | undefined {
+function canonicalIPv4Leniently(text: string): string | undefined {
   const first = text.indexOf(".");
   const second = text.indexOf(".", first + 1);
   const third = text.indexOf(".", second + 1);

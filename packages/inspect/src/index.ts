@@ -28,7 +28,6 @@ export {
   OUTER_INTERFACE,
   outsideAddress,
   type Probe,
-  probesOf,
   type Source,
 } from "./compare/probes.ts";
 export { restored } from "./compare/restored.ts";
@@ -54,7 +53,7 @@ export {
 } from "./compare/states/traffic.ts";
 export { isProxyChain, ownRules, type Reader, readersOf, withoutProxy } from "./compare/states/without-proxy.ts";
 export { straysIn } from "./compare/strays.ts";
-export { type KernelState, type OutcomeShares, UNTOUCHED, type View, viewOf, waysText } from "./compare/ways.ts";
+export { type KernelState, type OutcomeShares, type View, viewOf, waysText } from "./compare/ways.ts";
 export {
   CALLING_RESOURCES,
   type CalledServices,

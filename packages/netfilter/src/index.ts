@@ -63,7 +63,6 @@ export {
   commandText,
   payloadText,
   renderCommand,
-  renderFill,
   renderRule,
   renderRuleSet,
   renderTable,

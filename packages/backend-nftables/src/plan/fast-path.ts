@@ -20,7 +20,7 @@ import { addressKey, type EmptySet, frontendKey, nodePortKey, nodePortKeyTypes }
 
 export const FLOWTABLE = "fast-path";
 
-export const FAST_PATH_CHAIN = "fast-path-forward";
+const FAST_PATH_CHAIN = "fast-path-forward";
 const CHECK = "fast-path-check";
 const NODE_PORTS_CHECK = "fast-path-nodeports-check";
 const SERVICES = "fast-path-services";

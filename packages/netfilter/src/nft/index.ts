@@ -1,4 +1,4 @@
-export { COUNTER, PORT_UNREACHABLE } from "./expressions/actions.ts";
+export { COUNTER } from "./expressions/actions.ts";
 export { type Verdict, verdictText } from "./expressions/kind.ts";
 export { ADDRESS_TYPES, CT_DIRECTIONS } from "./expressions/loads.ts";
 export { type Expression, expressionKinds, kindOf } from "./expressions/table.ts";

@@ -51,7 +51,7 @@ export function renderCommand(command: Command): string {
  *
  * @throws RuleTextError as `renderCommand`
  */
-export function renderFill({ chain, rules, make }: ChainFill): string {
+function renderFill({ chain, rules, make }: ChainFill): string {
   const name = checkChainName(chain);
   const append = `-A ${name}`;
   let text = make ? `:${name} - [0:0]` : "";
