@@ -6,7 +6,7 @@ import { COMPLETER, completionsOf, kubectlCompletion } from "./frame/completion.
 
 import { createProgress, Ending, styleFor } from "./frame/terminal.ts";
 
-import { askLoopback, CONNECTIONS, FULL_SYNC, lazyRunner, STATE } from "./node/host.ts";
+import { askLoopback, CONNECTIONS, COREUTILS, FULL_SYNC, lazyRunner, STATE } from "./node/host.ts";
 
 const ending = new Ending(process);
 const runner = lazyRunner();
@@ -18,6 +18,7 @@ process.stdout.write("", () => process.exit(ending.codeOf(code)));
 function answer(): Promise<number> {
   if (basename(file) === COMPLETER) return complete();
   if (argv[0] === CONNECTIONS) return connections();
+  if (argv[0] === COREUTILS) return coreutils();
   if (argv[0] === FULL_SYNC) return fullSync(argv[1] ?? "");
   return argv[0] === STATE ? state() : command();
 }
@@ -32,6 +33,18 @@ async function state(): Promise<number> {
   return answered(async () => {
     process.stdout.write(await stateText(argv.slice(1), runner));
   });
+}
+
+async function coreutils(): Promise<number> {
+  const { printedHere } = await import("./node/coreutils.ts");
+  const [, program = "", ...args] = argv;
+  try {
+    process.stdout.write((await printedHere([program, ...args])).stdout);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error && "stderr" in error ? error.stderr : errorText(error)}\n`);
+    return 1;
+  }
 }
 
 async function answered(work: () => Promise<void>): Promise<number> {

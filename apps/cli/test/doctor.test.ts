@@ -88,6 +88,15 @@ describe("in userspace mode", () => {
   });
 });
 
+test("where a node has no program that prints files, what they say is unknown and not bad", async () => {
+  const { out } = await fairlead(["doctor", "--cluster-cidr", "10.144.0.0/16"], {
+    runner: programs({}),
+    env: { KUBECONFIG: "/does/not/exist" },
+  });
+  expect(out).toContain("? net.ipv4.ip_forward");
+  expect(out).toContain("? connection tracking");
+});
+
 const BOOT = "5a1f";
 const table = (of: string, flowtable: string, devices: string) =>
   `table ${of} {\n\tflowtable ${flowtable} {\n\t\thook ingress priority filter\n\t\tdevices = { ${devices} }\n\t}\n}\n`;

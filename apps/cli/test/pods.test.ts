@@ -7,6 +7,7 @@ import { LightApiServer, type PodProgram, type Pods, printed } from "@fairlead/t
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Cluster } from "../src/cluster/cluster.ts";
 import { httpOver } from "../src/cluster/pods.ts";
+import { runnerInPod } from "../src/node/agent-pods.ts";
 import { Kubeconfigs } from "./support/files.ts";
 import { notFound } from "./support/node-cluster.ts";
 
@@ -92,6 +93,19 @@ describe("a program in a pod", () => {
   ])("%s is an error of its own", async (_what, program, wanted) => {
     serve(program);
     expect(await failure(pod.run(["nft", "list"]))).toMatchObject(wanted);
+  });
+
+  test("what an image without coreutils lacks, its own fairlead prints; with neither it is not there", async () => {
+    const inPod = runnerInPod(cluster, POD);
+    serve((_pod, _container, argv) => (argv[0] === "fairlead" ? printed(argv.join(" ")) : notFound(argv)));
+    expect((await inPod.run(["cat", "/proc/uptime"])).stdout).toBe("fairlead __coreutils cat /proc/uptime");
+    expect(await failure(inPod.run(["nft", "list"]))).toMatchObject({ reason: "not-found" });
+    serve((_pod, _container, argv) =>
+      argv[0] === "fairlead" ? printed("", { exitCode: 1, stderr: "cat: EACCES" }) : notFound(argv),
+    );
+    expect(await failure(inPod.run(["cat", "/x"]))).toMatchObject({ reason: "exit", stderr: "cat: EACCES" });
+    serve((_pod, _container, argv) => notFound(argv));
+    expect(await failure(inPod.run(["cat", "/x"]))).toMatchObject({ reason: "not-found", argv: ["cat", "/x"] });
   });
 
   test("a connection that breaks off is an error, not an end", async () => {

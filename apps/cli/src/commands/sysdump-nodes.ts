@@ -11,7 +11,7 @@ import type { Context } from "../frame/context.ts";
 import { nodeNameOf } from "../inputs/cluster-access.ts";
 import { noSuchNode } from "../inputs/names.ts";
 import { okText, type ProxyAccess, portsOf, proxyHere, proxyIn } from "../node/agent-endpoint.ts";
-import { type Agents, agentPods, agentsOf } from "../node/agent-pods.ts";
+import { type Agents, agentPods, agentsOf, runnerInPod } from "../node/agent-pods.ts";
 import { stateIn } from "../node/read-state.ts";
 import { type Missing, PATHS } from "../sysdump/dump.ts";
 import { keptPage, PAGE_PATHS, shareableState, withoutSecrets } from "../sysdump/kept-node.ts";
@@ -107,7 +107,7 @@ function thisHost(options: Values, context: Context): DumpedNode {
 
 function nodeOf(name: string, pod: Container, agents: Agents, options: Values, patienceMs: number): DumpedNode {
   const { cluster } = agents;
-  const runner = cluster.runner(pod);
+  const runner = runnerInPod(cluster, pod);
   return {
     name,
     state: (parts, signal) => stateIn(until(runner, signal), parts),

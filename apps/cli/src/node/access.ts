@@ -14,7 +14,7 @@ import type { Runner } from "@fairlead/kernel";
 import { RuleParseError } from "@fairlead/netfilter";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure, UsageError } from "../frame/errors.ts";
-import { type AgentAccess, type Agents, agentsOf, findAgentPod } from "./agent-pods.ts";
+import { type AgentAccess, type Agents, agentsOf, findAgentPod, runnerInPod } from "./agent-pods.ts";
 import { stateIn } from "./read-state.ts";
 import { familiesOfPlanText, isPlanText, plannedState, rulesFailure } from "./rules.ts";
 
@@ -100,7 +100,7 @@ export function runnerFor(
 
 /** Starts programs in the network namespace of a cluster's node. */
 async function runnerOn(node: string, agents: Agents): Promise<Runner> {
-  return agents.cluster.runner(await findAgentPod(node, agents));
+  return runnerInPod(agents.cluster, await findAgentPod(node, agents));
 }
 
 async function savedKernel(file: string, { readStandardInput }: Context): Promise<NodeKernel> {

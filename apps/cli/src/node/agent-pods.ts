@@ -1,4 +1,5 @@
 import { fieldsOf, itemsOf, objectAt, type RawObject, stringOf } from "@fairlead/base";
+import type { Runner } from "@fairlead/kernel";
 import type { ClusterAccess } from "../cluster/access.ts";
 import { ApiError } from "../cluster/api-error.ts";
 import { type Cluster, openCluster } from "../cluster/cluster.ts";
@@ -6,6 +7,8 @@ import type { Container } from "../cluster/pods.ts";
 import { inNamespace, PODS, type Resource, type Selection, SYSTEM_NAMESPACE } from "../cluster/resources.ts";
 import type { Context } from "../frame/context.ts";
 import { CommandFailure } from "../frame/errors.ts";
+import { withCoreutils } from "./coreutils.ts";
+import { COREUTILS } from "./host.ts";
 
 /** How a command's options name an agent, alongside its node. */
 export interface AgentAccess extends ClusterAccess {
@@ -103,4 +106,10 @@ function podIn(pod: unknown): readonly PlacedPod[] {
   const at = { name: stringOf(name) ?? "", namespace: stringOf(namespace) ?? "", container };
   const windows = fieldsOf(spec["nodeSelector"])["kubernetes.io/os"] === "windows";
   return [{ node, container: { ...at, ...(windows && { windows }) }, spec }];
+}
+
+/** Starts programs in a proxy's container; what an image without these programs lacks, its own `fairlead` prints. */
+export function runnerInPod(cluster: Pick<Cluster, "runner">, pod: Container): Runner {
+  const runner = cluster.runner(pod);
+  return withCoreutils(runner, (argv) => runner.run(["fairlead", COREUTILS, ...argv]));
 }

@@ -28,8 +28,11 @@ export async function askLoopback(port: number, path: string): Promise<HttpAnswe
 }
 
 async function load(): Promise<Runner> {
-  const { createRunner } = await import("@fairlead/kernel");
-  return createRunner();
+  const [{ createRunner }, { printedHere, withCoreutils }] = await Promise.all([
+    import("@fairlead/kernel"),
+    import("./coreutils.ts"),
+  ]);
+  return withCoreutils(createRunner(), printedHere);
 }
 
 /** What one `fairlead` calls another one with, in the pod of a node's agent. */
@@ -39,6 +42,9 @@ export const STATE = "__state";
 
 /** It prints the connections that the kernel tracks, a line of JSON each; with `--follow` then what becomes of them. */
 export const CONNECTIONS = "__connections";
+
+/** It prints what a program of coreutils would print, which follows with its arguments: the image may have none. */
+export const COREUTILS = "__coreutils";
 
 /** It asks the agent of its network namespace for a full sync. */
 export const FULL_SYNC = "__full-sync";

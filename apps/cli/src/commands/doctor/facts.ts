@@ -20,6 +20,7 @@ import { CommandError, nodeLockProcess, type Runner } from "@fairlead/kernel";
 import type { NftTable } from "@fairlead/netfilter/nft";
 import type { AgentSetup } from "../../inputs/agent.ts";
 import type { RunningProxy } from "../../inputs/configuration.ts";
+import { isOfCoreutils } from "../../node/coreutils.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { isOfIptables } from "../../node/read-state.ts";
 import type { ClusterFacts } from "./cluster.ts";
@@ -373,10 +374,14 @@ function outputOf(seen: CommandResult): string | undefined {
   return seen.kind === "seen" ? seen.text : undefined;
 }
 
-/** A program that is not there, or that ended with another complaint than about rights, found nothing. */
+/**
+ * A program that is not there, or that ended with another complaint than about rights, found nothing. Where those are
+ * not there that print files, nothing was looked at.
+ */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof CommandError)) return false;
-  return error.reason === "not-found" || (error.reason === "exit" && !DENIED.test(error.stderr));
+  if (error.reason === "not-found") return !isOfCoreutils(error.argv[0]);
+  return error.reason === "exit" && !DENIED.test(error.stderr);
 }
 
 /** Undefined: unknown. */

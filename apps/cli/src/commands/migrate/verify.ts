@@ -12,6 +12,7 @@ import type { Installation } from "../../migrate/manifests.ts";
 import type { Verified } from "../../migrate/migrate.ts";
 import type { ProxyName } from "../../migrate/state.ts";
 import { interfaceAddresses } from "../../node/access.ts";
+import { runnerInPod } from "../../node/agent-pods.ts";
 import { stateIn } from "../../node/read-state.ts";
 import { reportsOf } from "../verify/look.ts";
 import { withCheckPod } from "./port.ts";
@@ -58,7 +59,7 @@ export function nodeVerifier(
   return async (node, proxy) => {
     try {
       return await withCheckPod(node, image, cluster, context.signal, async (pod) =>
-        look(node, configs[proxy], cluster.runner(pod)),
+        look(node, configs[proxy], runnerInPod(cluster, pod)),
       );
     } catch (error) {
       if (!(error instanceof CommandFailure || error instanceof CommandError)) throw error;

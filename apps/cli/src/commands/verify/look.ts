@@ -22,10 +22,9 @@ import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { type AgentSetup, demandReadable } from "../../inputs/agent.ts";
 import { demandServices } from "../../inputs/names.ts";
 import { type ClusterValues, PlannedNodes, plannedNode } from "../../inputs/planned.ts";
-
 import { interfaceAddresses, orFailure } from "../../node/access.ts";
 import { eachNode } from "../../node/agent-endpoint.ts";
-import { agentPods, agentsOf } from "../../node/agent-pods.ts";
+import { agentPods, agentsOf, runnerInPod } from "../../node/agent-pods.ts";
 import { fastPathDevices } from "../../node/fast-path-devices.ts";
 import { stateIn } from "../../node/read-state.ts";
 import { readRules } from "../../node/rules.ts";
@@ -79,7 +78,7 @@ export async function verifyNodes(
   if (names.length === 0) throw new CommandFailure("the cluster has no Nodes: nothing was compared");
   const agents = await agentPods(all);
   const look = async (node: string, pod: Container): Promise<readonly FamilyReport[]> => {
-    const state = await stateIn(all.cluster.runner(pod));
+    const state = await stateIn(runnerInPod(all.cluster, pod));
     const { planned, setup } = await nodes.plan(node, interfaceAddresses(state));
     demandServices(options.namespace, [planned.state]);
     return reportsOf(planned, setup, { state }, { ...context, progress: (_what, work) => work() });
