@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { Cluster, ClusterNode, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import { contains } from "@fairlead/base";
+import type { Cluster, ClusterNode, ClusterShape, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
 import { networkCIDRs } from "@fairlead/lab/provider/netns/agent";
 import type { ToolResult } from "@fairlead/lab/tools/page-reader";
@@ -57,7 +58,7 @@ const OTHERS_ENDPOINT = "10.244.9.9";
 const founding: Spec = {
   ...common,
   name: "the founding case's manifest, with only the image changed: it serves, and ignores OVN's services",
-  unfit: (shape) => needsKubelets(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape),
+  unfit: (shape) => needsKubelets(shape) ?? onlyIPv4("its CIDRs are IPv4")(shape) ?? excludedByManifest(shape),
   run: async (scene, cluster) => {
     const kubernetes = whole(cluster);
     const manifest = (await readFile(foundingCase, "utf8")).replace(/server: .*/, `server: ${cluster.apiServer.url}`);
@@ -73,6 +74,13 @@ const founding: Spec = {
     await expectNoTrace(scene, theirs.clusterIP);
   },
 };
+
+function excludedByManifest({ networks: [first] }: ClusterShape): string | undefined {
+  const { IPv4: cidr } = first?.podCIDRs ?? {};
+  return cidr !== undefined && contains(cidr, OTHERS_ENDPOINT)
+    ? `its manifest excludes ${cidr}, which is all that this cluster has`
+    : undefined;
+}
 
 const nodesLookedAt: Spec = {
   name: "fairlead status and verify --all-nodes: the node that loses a rule is named, until it is repaired",
