@@ -37,14 +37,10 @@ async function state(): Promise<number> {
 
 async function coreutils(): Promise<number> {
   const { printedHere } = await import("./node/coreutils.ts");
-  const [, program = "", ...args] = argv;
-  try {
+  return answered(async () => {
+    const [, program = "", ...args] = argv;
     process.stdout.write((await printedHere([program, ...args])).stdout);
-    return 0;
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error && "stderr" in error ? error.stderr : errorText(error)}\n`);
-    return 1;
-  }
+  });
 }
 
 async function answered(work: () => Promise<void>): Promise<number> {
