@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { IP_FAMILIES, socketText } from "@fairlead/base";
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { IPFamily } from "@fairlead/core";
 import { ipvsFaults } from "@fairlead/lab/faults";
 import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
@@ -248,7 +249,7 @@ async function drain(
 }
 
 async function askUdp(lab: Lab, to: string): Promise<readonly string[]> {
-  const probe = { protocol: "UDP", to, port: 80, count: 4, parallel: 1, timeoutMs: 3_000 } as const;
+  const probe = { protocol: "UDP", to, port: 80, count: 4, parallel: 1, timeoutMs: PATIENCE_MS } as const;
   const results = await lab.peer(clientA).send(probe);
   return [...new Set(results.map((result) => (result.kind === "answer" ? result.server : result.kind)))];
 }

@@ -1,3 +1,4 @@
+import { PATIENCE_MS } from "@fairlead/base/testing";
 import type { Lab } from "@fairlead/lab/plain/lab";
 import { applySettings } from "@fairlead/lab/wire";
 import { parseSave, type RuleSet, ServerReader, type VirtualServerState } from "@fairlead/netfilter";
@@ -113,7 +114,7 @@ async function compare(lab: Lab, row: MeaningCase): Promise<readonly string[]> {
   await runner.run(["iptables-restore"], { input: text });
   const [result] = await lab
     .peer(from)
-    .send({ protocol: "TCP", to: VIP, port, count: 1, parallel: 1, timeoutMs: 2_000 });
+    .send({ protocol: "TCP", to: VIP, port, count: 1, parallel: 1, timeoutMs: PATIENCE_MS });
   const { stdout } = await runner.run(["iptables-save", "--counters"]);
   const outcome = traced(parseSave(text), row, serversOf(servers));
   const seen = result?.kind === "answer" ? result.local : result?.kind;
