@@ -74,6 +74,10 @@ export class FamilyPlanner implements FrontendLookup {
   *replan(key: ServiceKey, input: StepInput): Generator<void, readonly ServiceKey[]> {
     const draft = yield* this.#draft(key, input);
     const before = this.#records.get(key);
+    if (draft === undefined && before === undefined) {
+      this.#recordGone(key, input);
+      return [];
+    }
     const endpoints = draft && (yield* serviceEndpoints(draft, before?.groups));
     const moved = this.#claims.replace(key, before && claimsOfRecord(before), draft && claimsOfDraft(draft));
     const after = draft && endpoints && finishService(draft, this.#holder, endpoints);

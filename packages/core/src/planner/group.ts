@@ -37,6 +37,8 @@ export interface GroupEndpoints {
   readonly count: number;
 }
 
+export const EVEN: GroupEndpoints["weights"] = { cluster: undefined, local: undefined };
+
 /**
  * Yields where there are many.
  *
@@ -51,7 +53,7 @@ export function* groupEndpoints(
   const found = yield* candidates(slices, query);
   const sets = yield* endpointSets(found, selecting(options, service, family), before);
   const divided = yield* sliceWeights(slices, query, found, weighing(service.annotations, options.semantics));
-  const weights = { cluster: yield* divided.of(sets.cluster), local: yield* divided.of(sets.local) };
+  const weights = divided ? { cluster: yield* divided.of(sets.cluster), local: yield* divided.of(sets.local) } : EVEN;
   const rest = { weights, count: found.length };
   if (excludes === undefined || protocol !== "TCP" || !options.resetStaleTCP) return { sets, ...rest };
   // What another network serves is there, too: connections to it go on.
@@ -156,16 +158,15 @@ export function groupClaims(
   { group, created, left }: Pick<GroupClaims, "group" | "created"> & { readonly left: boolean },
   frontends: readonly { readonly kind: FrontendKind; readonly key: string }[],
 ): readonly GroupClaims[] {
+  if (frontends.length === 0) return [];
   const best = new Map<string, ClaimRank>();
   for (const { kind, key } of frontends) {
     const rank = left && kind !== "cluster-ip" ? "left" : FRONTEND_KINDS[kind].rank;
     const known = best.get(key);
     if (known === undefined || CLAIM_RANKS.indexOf(rank) < CLAIM_RANKS.indexOf(known)) best.set(key, rank);
   }
-  return CLAIM_RANKS.flatMap((rank) => {
-    const keys = [...best].filter(([, one]) => one === rank).map(([key]) => key);
-    return keys.length === 0 ? [] : [{ group, rank, created, keys }];
-  });
+  const byRank = Map.groupBy(best, ([, rank]) => rank);
+  return Array.from(byRank, ([rank, claims]) => ({ group, rank, created, keys: claims.map(([key]) => key) }));
 }
 
 export function draftClaimKey(draft: GroupDraft, frontend: FrontendSpec): string {

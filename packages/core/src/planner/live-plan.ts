@@ -53,9 +53,9 @@ export class LivePlan implements ForwardingPlan {
   }
 
   replace(key: ServiceKey, before: ServiceRecord | undefined, after: ServiceRecord | undefined): void {
-    const stay = new Set(after?.groups.map((group) => group.id));
-    for (const group of before?.groups ?? []) {
-      if (!stay.has(group.id)) this.#removeGroup(group);
+    if (before !== undefined) {
+      const stay = new Set(after?.groups.map((group) => group.id));
+      for (const group of before.groups) if (!stay.has(group.id)) this.#removeGroup(group);
     }
     for (const group of after?.groups ?? []) this.#putGroup(group);
     this.#setHealthCheck(key, after?.healthCheck);

@@ -17,16 +17,12 @@ export function problemOf({ namespace, name }: Pick<Service, "namespace" | "name
   return { kind: "Service", namespace, name, ...found };
 }
 
-/** All that is wrong with a service in a family now; what two families have in common is the first one's. */
+/**
+ * All that is wrong with a service in a family now; what two families have in common is the first one's. A start asks
+ * for every service, and with most nothing is wrong: what finds nothing makes nothing.
+ */
 export function serviceProblems(draft: ServiceDraft): readonly Problem[] {
-  const found = [
-    ...ofOwner(draft),
-    ...ofAnnotations(draft),
-    ...ofWeights(draft),
-    ...ofSourceRanges(draft),
-    ...ofAddresses(draft),
-    ...ofEndpoints(draft),
-  ];
+  const found = CHECKS.flatMap((check) => check(draft));
   return found.length === 0 ? NONE : found.map((one) => problemOf(draft.input.service, one));
 }
 
@@ -37,14 +33,14 @@ export function freshProblems(now: readonly Problem[] = NONE, before: readonly P
   return now.filter((one) => !known.has(identity(one)));
 }
 
-const NONE: readonly Problem[] = [];
+const NONE: readonly never[] = [];
 
 function identity({ field, value, reason }: Problem): string {
   return `${field}\0${value}\0${reason}`;
 }
 
 function ofOwner({ decision: { problem: reason } }: ServiceDraft): readonly Found[] {
-  if (reason === undefined) return [];
+  if (reason === undefined) return NONE;
   return [{ field: reason.startsWith("annotation ") ? ANNOTATIONS : "spec.clusterIPs", value: "", reason }];
 }
 
@@ -69,11 +65,11 @@ function ofAnnotations({ groups, nodePorts, input }: ServiceDraft): readonly Fou
 /** What the mode cannot do of what the slices ask for. */
 function ofWeights({ groups, input: { service, slices, family, options } }: ServiceDraft): readonly Found[] {
   const can = weighing(service.annotations, options.semantics);
-  if (groups.length === 0 || can === "and refusals" || !isFirstFamily(service, family, options)) return [];
+  if (groups.length === 0 || can === "and refusals" || !isFirstFamily(service, family, options)) return NONE;
   const found = (reason: string): readonly Found[] => [{ field: ANNOTATIONS, value: "", reason }];
   if (can === undefined && slices.some(({ weight = 0 }) => weight > 0))
     return found("fairlead.dev/weight: this mode cannot weigh endpoints; they weigh alike");
-  if (!slices.some(({ refused }) => refused)) return [];
+  if (!slices.some(({ refused }) => refused)) return NONE;
   const where = options.semantics.weights === can ? "this mode" : "fairlead.dev/balance source-hash";
   return found(`fairlead.dev/weight-refused: ${where} cannot refuse a share; the other endpoints get it`);
 }
@@ -82,8 +78,8 @@ function ofWeights({ groups, input: { service, slices, family, options } }: Serv
 function ofSourceRanges({ groups, input: { service, family, options } }: ServiceDraft): readonly Found[] {
   const { loadBalancerSourceRanges: ranges, unreadableSourceRanges = false, loadBalancerIPs } = service;
   const isLimited = ranges.length > 0 || unreadableSourceRanges;
-  if (!isLimited || loadBalancerIPs.length === 0 || groups.length === 0) return [];
-  if (!isFirstFamily(service, family, options)) return [];
+  if (!isLimited || loadBalancerIPs.length === 0 || groups.length === 0) return NONE;
+  if (!isFirstFamily(service, family, options)) return NONE;
   const field = "spec.loadBalancerSourceRanges";
   const addresses = loadBalancerIPs.join(", ");
   if (options.semantics.ignoresSourceRanges) {
@@ -96,7 +92,8 @@ function ofSourceRanges({ groups, input: { service, family, options } }: Service
 }
 
 function ofAddresses({ groups, input: { service, family, options } }: ServiceDraft): readonly Found[] {
-  const { externalIPs, ports } = service;
+  const { externalIPs, loadBalancerIPs, ports } = service;
+  if (externalIPs.length + loadBalancerIPs.length === 0) return NONE;
   const notServed: readonly Found[] =
     options.externalIPs === false && externalIPs.length > 0 && isFirstFamily(service, family, options)
       ? [{ ...EXTERNAL_IPS, value: printableValue(externalIPs), reason: GATE_OFF, effect: "lost" }]
@@ -105,7 +102,7 @@ function ofAddresses({ groups, input: { service, family, options } }: ServiceDra
   if (own.length === 0) return notServed;
   const fields = [
     { field: "spec.externalIPs", addresses: options.externalIPs === false ? [] : externalIPs },
-    { field: "status.loadBalancer.ingress", addresses: service.loadBalancerIPs },
+    { field: "status.loadBalancer.ingress", addresses: loadBalancerIPs },
   ];
   const taken = fields.flatMap(({ field, addresses }) =>
     addresses.filter((address) => own.includes(address)).map((address) => ofOwnAddress(field, address, ports)),
@@ -138,15 +135,14 @@ function ownAddresses(family: IPFamily, { nodeIPs, ownIPs = [] }: PlannerOptions
 }
 
 function ofEndpoints({ groups, decision, input: { service, slices, family } }: ServiceDraft): readonly Found[] {
-  if (groups.length === 0 || decision.frontends !== "all") return [];
-  const own = slices.filter((slice) => slice.family === family);
-  const of = `${family} endpoints`;
-  if (own.length === 0) {
-    const reason = `no EndpointSlice has ${of} of this Service: look at its selector and at the names of its slices`;
+  if (groups.length === 0 || decision.frontends !== "all") return NONE;
+  const own = slices.filter((slice) => slice.family === family && slice.endpoints.length > 0);
+  if (own.length > 0) return [...ofPolicy(groups, service, own), ...ofPorts(service, own)];
+  if (!slices.some((slice) => slice.family === family)) {
+    const reason = `no EndpointSlice has ${family} endpoints of this Service: look at its selector and at the names of its slices`;
     return [{ field: "spec.selector", value: "", reason, effect: "note" }];
   }
-  const filled = own.filter(({ endpoints }) => endpoints.length > 0);
-  return filled.length === 0 ? [] : [...ofPolicy(groups, service, filled), ...ofPorts(service, filled)];
+  return NONE;
 }
 
 /** Slices by hand often name no node, and Local selects by that name. */
@@ -155,25 +151,35 @@ function ofPolicy(
   service: Service,
   slices: readonly EndpointSlice[],
 ): readonly Found[] {
-  const reaches = new Set(groups.flatMap(({ frontends }) => frontends.map(({ kind }) => FRONTEND_KINDS[kind].reach)));
   const { internalTrafficPolicy: internal, externalTrafficPolicy: external } = service;
+  if (!onlyLocal(internal) && !onlyLocal(external)) return NONE;
+  const reaches = new Set(groups.flatMap(({ frontends }) => frontends.map(({ kind }) => FRONTEND_KINDS[kind].reach)));
   const fields = [
     ...(reaches.has("internal") && onlyLocal(internal) ? ["spec.internalTrafficPolicy"] : []),
     ...(reaches.has("external") && onlyLocal(external) ? ["spec.externalTrafficPolicy"] : []),
   ];
   if (fields.length === 0 || slices.some(({ endpoints }) => endpoints.some(({ nodeName }) => nodeName !== undefined)))
-    return [];
+    return NONE;
   const reason = "finds no endpoint on any node: no endpoint of its EndpointSlices has a nodeName";
   return fields.map((field) => ({ field, value: '"Local"', reason, effect: "lost" }));
 }
 
 function ofPorts({ ports }: Service, slices: readonly EndpointSlice[]): readonly Found[] {
   const named = new Map(slices.flatMap((slice) => slice.ports).map((port) => [`${port.name}/${port.protocol}`, port]));
-  if (named.size === 0) return [];
+  if (named.size === 0) return NONE;
   return ports.flatMap(({ name, protocol }): readonly Found[] => {
-    if (named.has(`${name}/${protocol}`)) return [];
+    if (named.has(`${name}/${protocol}`)) return NONE;
     const there = [...named.keys()].slice(0, 3).join(", ");
     const reason = `has no endpoints: its EndpointSlices have the ports ${there}, and none of this name and protocol`;
     return [{ field: "spec.ports", value: printableValue(`${name}/${protocol}`), reason, effect: "note" }];
   });
 }
+
+const CHECKS: readonly ((draft: ServiceDraft) => readonly Found[])[] = [
+  ofOwner,
+  ofAnnotations,
+  ofWeights,
+  ofSourceRanges,
+  ofAddresses,
+  ofEndpoints,
+];

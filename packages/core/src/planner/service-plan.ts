@@ -16,6 +16,7 @@ import {
   claimsOf,
   draftClaimKey,
   draftGroups,
+  EVEN,
   type GroupDraft,
   type GroupEndpoints,
   type GroupInput,
@@ -129,7 +130,7 @@ const NO_ENDPOINTS: GroupEndpoints = {
     any: false,
     ready: { cluster: false, local: false },
   },
-  weights: { cluster: undefined, local: undefined },
+  weights: EVEN,
   count: 0,
 };
 

@@ -52,12 +52,12 @@ export function* endpointSets(
   place: Selecting,
   before?: Pick<ServicePortGroup, "serving" | "onNode">,
 ): Generator<void, EndpointSets> {
-  const known = yield* knownEndpoints(before);
+  const known = before && (yield* knownEndpoints(before));
   const all: Usable[] = [];
   for (const { endpoint, port, weightless } of candidates) {
     const { address } = endpoint;
     const local = endpoint.nodeName !== undefined && endpoint.nodeName === place.nodeName;
-    const old = known.get(address);
+    const old = known?.get(address);
     const same = old !== undefined && old.port === port && old.local === local;
     all.push({ source: endpoint, weightless, planned: same ? old : { address, port, local } });
     if (all.length % TURN === 0) yield;
@@ -83,11 +83,12 @@ export function* endpointSets(
   };
 }
 
-function* knownEndpoints(
-  before: Pick<ServicePortGroup, "serving" | "onNode"> | undefined,
-): Generator<void, ReadonlyMap<string, PlanEndpoint>> {
+function* knownEndpoints({
+  serving,
+  onNode = NONE,
+}: Pick<ServicePortGroup, "serving" | "onNode">): Generator<void, ReadonlyMap<string, PlanEndpoint>> {
   const known = new Map<string, PlanEndpoint>();
-  for (const list of [before?.serving ?? NONE, before?.onNode ?? NONE]) {
+  for (const list of [serving, onNode]) {
     for (const one of list) if (known.set(one.address, one).size % TURN === 0) yield;
   }
   return known;

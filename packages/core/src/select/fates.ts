@@ -52,7 +52,7 @@ export function endpointFates(
   const sets = toEnd(endpointSets(all, place));
   const weights = toEnd(sliceWeights(slices, query, all, place.weights));
   const members = (set: typeof sets.cluster): Selection["cluster"] => {
-    const { endpoints = [], refused = 0 } = toEnd(weights.of(set)) ?? {};
+    const { endpoints = [], refused = 0 } = (weights && toEnd(weights.of(set))) ?? {};
     const total = endpoints.reduce((sum, weight) => sum + weight, refused);
     return new Map(set.map(({ address, port }, at) => [`${address} ${port}`, total && (endpoints[at] ?? 0) / total]));
   };

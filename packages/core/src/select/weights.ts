@@ -13,24 +13,22 @@ interface SliceWeights {
   of(set: readonly PlanEndpoint[]): Generator<void, SetWeights | undefined>;
 }
 
-/** Most services have none, and cost nothing here. */
-const EVEN: SliceWeights = { of: () => weightsOf([], [], 0) };
-
 /**
  * A slice's share is split evenly among those of its endpoints that a set has, and goes to the other slices where the
  * set has none. An endpoint that several slices have gets a part of each. Yields where there are many.
  *
  * @param kept the candidates of the query
  * @param can of the mode
+ * @returns undefined: no slice weighs anything, as with most services
  */
 export function* sliceWeights(
   slices: readonly EndpointSlice[],
   query: CandidateQuery,
   kept: readonly Candidate[],
   can: ModeSemantics["weights"],
-): Generator<void, SliceWeights> {
+): Generator<void, SliceWeights | undefined> {
+  if (can === undefined || !slices.some(({ family, weight = 0 }) => family === query.family && weight > 0)) return;
   const own = slices.filter(({ family, weight }) => family === query.family && weight !== 0);
-  if (can === undefined || own.every(({ weight }) => weight === undefined)) return EVEN;
   const winners = new Map<string, SliceEndpoint>();
   for (const { key, endpoint } of kept) if (winners.set(key, endpoint).size % TURN === 0) yield;
   const shares: Share[] = [];
