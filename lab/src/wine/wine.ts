@@ -3,6 +3,7 @@
  * that folder: what runs there does not see the machine's files. The caller is in a network namespace of its own.
  */
 
+import { existsSync } from "node:fs";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { execa } from "execa";
@@ -48,6 +49,7 @@ const run = (program: string, argv: readonly string[], env: NodeJS.ProcessEnv = 
 /** Makes a prefix, and puts HCN into its system folder, the only folder from which programs load it. */
 export async function createWine(folder: string): Promise<Wine> {
   const prefix = join(folder, "prefix");
+  const system = join(prefix, "drive_c/windows/system32");
   const env = {
     ...process.env,
     WINEPREFIX: prefix,
@@ -58,13 +60,12 @@ export async function createWine(folder: string): Promise<Wine> {
     HOME: folder,
   };
   await mkdir(prefix, { recursive: true });
-  // It says that there is no system folder for 32 bits, which is true, and ends with an error.
-  await run(WINE, ["wineboot", "-i"], env).catch(() => {});
+  await makePrefix(system, env);
   await rm(join(prefix, "dosdevices/z:"), { force: true });
   await symlink(folder, join(prefix, "dosdevices/z:"));
   // Node asks for Windows 10.
   await run(WINE, ["reg", "add", "HKCU\\Software\\Wine", "/v", "Version", "/d", "win10", "/f"], env);
-  await buildLibraries(join(prefix, "drive_c/windows/system32"));
+  await buildLibraries(system);
   return {
     path: (file) => `Z:\\${relative(folder, file).replaceAll("/", "\\")}`,
     start(name, argv, more = {}) {
@@ -93,6 +94,14 @@ export async function createWine(folder: string): Promise<Wine> {
       await run(SERVER, ["-w"], env).catch(() => {});
     },
   };
+}
+
+/** It always complains that there is no system folder for 32 bits, so what it made shows whether it succeeded. */
+async function makePrefix(system: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const options = { env: { ...env, WINEDEBUG: "fixme-all" }, reject: false, all: true } as const;
+  const { exitCode, signal, all } = await execa(WINE, ["wineboot", "-i"], options);
+  const end = signal ?? `exit code ${exitCode}`;
+  if (!existsSync(join(system, "kernel32.dll"))) throw new Error(`wineboot made no system folder (${end}): ${all}`);
 }
 
 async function buildLibraries(folder: string): Promise<void> {
