@@ -36,7 +36,7 @@ const TEST = /\.(?:test|tools)\.tsx?$|^e2e\/test\/kernel\//;
 const LIMITS = [
   /\btimeout: [\w.]+,?\s*\},\s*(?:async )?\(/g,
   /^\s*\}, (?:[\d_]+|[A-Z_]*MS)\);$/gm,
-  /\bpoll\([^;]*?\btimeout:|\bvi\.waitFor\(/g,
+  /\bpoll\([^;]*?\btimeout:|\bvi\.wait(?:For|Until)\(/g,
   /\bexpect\((?:performance|Date)\.now\(\)|\bAbortSignal\.timeout\(/g,
   /\b(?:run|stream)\([^;]*?\btimeoutMs: [1-9]/g,
 ];

@@ -100,7 +100,8 @@ export class ReplyRouting {
   async #attempt(): Promise<void> {
     const { log, intervalMs } = this.#parts;
     try {
-      await this.sync();
+      // A link that goes between the look and the write has its routes refused: a second look does not see them.
+      await this.sync().catch(() => this.sync());
     } catch (error) {
       log.error("Failed to write reply routing; answers may leave by another interface, retrying", {
         error: errorChainText(error),

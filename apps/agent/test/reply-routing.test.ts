@@ -119,6 +119,32 @@ describe("reply routing", () => {
     expect(await table()).toContain('iifname "eth1"');
   });
 
+  test.each([
+    ["a link that goes between the look and the write is seen in a second look", 1, []],
+    [
+      "what is refused again is reported",
+      2,
+      ["Failed to write reply routing; answers may leave by another interface, retrying"],
+    ],
+  ] as const)("%s", async (_, refusals, reported) => {
+    const { routing, make, log, tables } = node();
+    routing.change("IPv4", TWO);
+    let left: number = refusals;
+    const write = routing.write.bind(routing);
+    routing.write = async (family, commands) => {
+      if (left-- <= 0) return write(family, commands);
+      routing.change(family, TWO.slice(0, 1));
+      throw new Error("Device for nexthop is not up.");
+    };
+    const stop = new AbortController();
+    const running = make().run(stop.signal);
+    await expect.poll(() => left).toBeLessThan(0);
+    stop.abort();
+    await running;
+    expect(log.messages("error")).toEqual(reported);
+    expect(tables()).toEqual(["17000 eth0 default"]);
+  });
+
   test("a table of the operator's gets no route, and a rule whatever is in it", async () => {
     const { routing, make, tables, rules } = node({ ...AUTO, uplinks: [{ interface: "eth1", table: 102 }] });
     routing.change("IPv4", TWO);

@@ -1,5 +1,5 @@
 import { endpointSlice, type RawObject } from "@fairlead/testkit";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { calmNodes, cannedAnswers, HOSTILE } from "./support/answers.ts";
 import { inBrowser } from "./support/browser.ts";
 import { Events, LiveObjects, type SentEvent, shop } from "./support/objects.ts";
@@ -68,19 +68,19 @@ describe("flows", () => {
     await quiet();
     const hidden = asked;
     await setHidden(page, false);
-    await vi.waitUntil(() => asked > hidden);
+    await expect.poll(() => asked).toBeGreaterThan(hidden);
     await page.getByRole("button", { name: "Stop" }).click();
     await quiet();
     const stopped = asked;
     await page.getByRole("button", { name: "Go on" }).click();
     // The ten minutes begin with the first question, which comes some time after the button has changed.
-    await vi.waitUntil(() => asked > stopped);
+    await expect.poll(() => asked).toBeGreaterThan(stopped);
     await page.clock.fastForward(10 * 60_000);
     await page.getByText("stopped").waitFor();
     await quiet();
     const ended = asked;
     await page.getByRole("button", { name: "Go on" }).click();
-    await vi.waitUntil(() => asked > ended);
+    await expect.poll(() => asked).toBeGreaterThan(ended);
     await go("#/overview", "Overview");
     await quiet();
   });

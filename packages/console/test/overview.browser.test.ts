@@ -2,7 +2,7 @@ import { VirtualClock } from "@fairlead/base/testing";
 import type { Flow } from "@fairlead/inspect";
 import { node, type RawObject } from "@fairlead/testkit";
 import type { Browser } from "playwright-core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ConsoleOptions, type NodeTraffic, waysOf } from "../src/index.ts";
 import { inBrowser } from "./support/browser.ts";
 import { LiveObjects, manyServices } from "./support/objects.ts";
@@ -192,10 +192,11 @@ async function lookedAt(html: string, browser: Browser) {
   const { page } = await visitPage(browser, running.url);
   const goesOn = async () => {
     const before = { ...asked };
-    await vi.waitUntil(async () => {
+    const asksAgain = async () => {
       await clock.advance(2_000);
       return asked.agent > before.agent && asked.kernel > before.kernel && asked.traffic > before.traffic;
-    });
+    };
+    await expect.poll(asksAgain).toBe(true);
   };
   return { page, clock, asked, goesOn, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
@@ -222,7 +223,10 @@ test("a tab that is hidden and shown at once is in view, also where the first wo
   const views: Promise<void>[] = [];
   await page.route("**/api/view", (route) => {
     const before = views.length === 0 ? slow.promise : Promise.resolve();
-    views.push(before.then(async () => route.fulfill({ response: await route.fetch() })));
+    const view = before.then(async () => route.fulfill({ response: await route.fetch() }));
+    // Of a test that has given up nothing awaits it.
+    view.catch(() => {});
+    views.push(view);
   });
   await setHidden(page, true);
   await setHidden(page, false);
@@ -230,7 +234,7 @@ test("a tab that is hidden and shown at once is in view, also where the first wo
   await page.evaluate("fetch('api/search?q=').then((answer) => answer.text())");
   await Promise.all(views.slice(1));
   slow.resolve();
-  await vi.waitUntil(() => views.length === 2);
+  await expect.poll(() => views).toHaveLength(2);
   await Promise.all(views);
   await goesOn();
 });
