@@ -1,9 +1,11 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isFor } from "../src/image/arch.ts";
 import { buildArgv } from "../src/image/from-packages.ts";
 import { ENVIRONMENT, imageConfig, withInterpreter } from "../src/image/layers.ts";
+import { OciLayout, tarLayer } from "../src/image/oci.ts";
 import { deployDir } from "../src/paths.ts";
 import { packageFolders } from "../src/sbom/bundle.ts";
 import { parseControl, toSpdx } from "../src/sbom/spdx.ts";
@@ -90,6 +92,26 @@ test("layers stand in the configuration in their order", () => {
   expect(config.rootfs.diff_ids).toEqual(["sha256:aa", "sha256:bb"]);
   expect(config.history).toHaveLength(2);
   expect(config.config.Entrypoint).toEqual(["/usr/local/bin/fairlead-proxy"]);
+});
+
+test("a layer that several builds share stays as it is, whatever the others do meanwhile", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "image-"));
+  try {
+    const file = join(dir, "layer.tar");
+    await writeFile(file, "a layer");
+    const layer = await tarLayer(file, "a test");
+    const before = await stat(file);
+    for (const name of ["one", "other"]) {
+      await mkdir(join(dir, name));
+      const image = { arch: "amd64", layers: [layer, layer], config: {} } as const;
+      const { digest } = await new OciLayout(join(dir, name)).addImage(image);
+      expect(await readdir(join(dir, name, "blobs/sha256"))).toContain(digest.slice("sha256:".length));
+    }
+    const { ctimeMs, nlink } = await stat(file);
+    expect({ ctimeMs, nlink }).toEqual({ ctimeMs: before.ctimeMs, nlink: 1 });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
 });
 
 test("both ways to build have one name and one version", () => {

@@ -1,8 +1,8 @@
 /** Images by the OCI's rules: layers, configuration, layout. */
 
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, link, mkdir, stat, writeFile } from "node:fs/promises";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -49,11 +49,12 @@ export class OciLayout {
   }
 
   /**
-   * Links the layers in, writes configuration and manifest, and gives the manifest's descriptor. Images may share
+   * Copies the layers in, writes configuration and manifest, and gives the manifest's descriptor. Images may share
    * layers.
    */
   async addImage({ arch, layers, config }: PlatformImage): Promise<Descriptor> {
-    for (const layer of layers) await linkOnce(layer.file, await this.#blobPath(layer.digest));
+    // A second name would change the file's change time, and the tar of another build that reads it fails for that.
+    for (const { file, digest } of layers) await copyFile(file, await this.#blobPath(digest), COPY);
     const manifest = {
       schemaVersion: 2,
       mediaType: TYPES.manifest,
@@ -116,17 +117,8 @@ export class OciLayout {
   }
 }
 
-/** A second name where the file system can, a copy where it cannot; nothing where it is there already. */
-async function linkOnce(file: string, blob: string): Promise<void> {
-  try {
-    await link(file, blob);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
-    if (error.code === "EEXIST") return;
-    if (error.code !== "EXDEV") throw error;
-    await copyFile(file, blob);
-  }
-}
+/** Without copying its bytes where the file system can. */
+const COPY = constants.COPYFILE_FICLONE;
 
 export interface Layer {
   readonly file: string;
