@@ -15,7 +15,7 @@ export const clusterDns: readonly Spec[] = [
   {
     ...common,
     name: `${NAME}, of which none fails`,
-    unfit: (shape) => needsKubelets(shape) ?? servedByProxy(shape),
+    unfit: (shape) => needsKubelets(shape) ?? servedByNetwork(shape),
     run: async (scene) => withoutLoss(await replaced(scene)),
   },
   // It may lose some.
@@ -23,7 +23,7 @@ export const clusterDns: readonly Spec[] = [
 ];
 
 /** OVN loses some where an endpoint goes, whichever proxy is alongside: kube-proxy 2 of 4,354. */
-function servedByProxy({ networks: [first] }: ClusterShape): string | undefined {
+function servedByNetwork({ networks: [first] }: ClusterShape): string | undefined {
   return first?.ownLoadBalancer ? `the load balancer of ${first.name} serves its pods, and no proxy does` : undefined;
 }
 

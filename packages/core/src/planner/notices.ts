@@ -19,7 +19,7 @@ export function problemOf({ namespace, name }: Pick<Service, "namespace" | "name
 
 /**
  * All that is wrong with a service in a family now; what two families have in common is the first one's. A start asks
- * for every service, and with most nothing is wrong: what finds nothing makes nothing.
+ * for every service, and with most nothing is wrong: the checks make little where they find nothing.
  */
 export function serviceProblems(draft: ServiceDraft): readonly Problem[] {
   const found = CHECKS.flatMap((check) => check(draft));
@@ -138,11 +138,9 @@ function ofEndpoints({ groups, decision, input: { service, slices, family } }: S
   if (groups.length === 0 || decision.frontends !== "all") return NONE;
   const own = slices.filter((slice) => slice.family === family && slice.endpoints.length > 0);
   if (own.length > 0) return [...ofPolicy(groups, service, own), ...ofPorts(service, own)];
-  if (!slices.some((slice) => slice.family === family)) {
-    const reason = `no EndpointSlice has ${family} endpoints of this Service: look at its selector and at the names of its slices`;
-    return [{ field: "spec.selector", value: "", reason, effect: "note" }];
-  }
-  return NONE;
+  if (slices.some((slice) => slice.family === family)) return NONE;
+  const reason = `no EndpointSlice has ${family} endpoints of this Service: look at its selector and at the names of its slices`;
+  return [{ field: "spec.selector", value: "", reason, effect: "note" }];
 }
 
 /** Slices by hand often name no node, and Local selects by that name. */
