@@ -2,6 +2,7 @@ import { IP_FAMILIES } from "@fairlead/base";
 import type { ForwardingPlan } from "@fairlead/core";
 import { type NftablesClient, openNftables, type Runner } from "@fairlead/kernel";
 import { NFT_FAMILY, type NftTable, ruleText, tableText } from "@fairlead/netfilter/nft";
+import { clusterIPGroup, endpoints, planOf } from "@fairlead/testkit/plans";
 import { insideTest } from "@fairlead/testkit/real-kernel";
 import { expect } from "vitest";
 import { createNftablesBackend, planTable } from "../src/index.ts";
@@ -63,6 +64,16 @@ kernelTest(
 
 kernelTest("so it is with every kind of frontend, with and without affinity", async (kernel) => {
   for (const family of IP_FAMILIES) await thereAndBack(kernel, planOfEveryKind(family), family);
+});
+
+kernelTest("nft prints drawn numbers in the byte order in which packets draw them", async ({ nft, runner }) => {
+  const two = endpoints(2);
+  const weighted = clusterIPGroup("weighted", "10.96.0.10", two, { weights: { cluster: { endpoints: [1, 3] } } });
+  const alike = clusterIPGroup("alike", "10.96.0.11", two);
+  await createNftablesBackend(nft, { family: "IPv4" }).sync(planOf([weighted, alike]));
+  const { stdout } = await runner.run(["nft", "list", "table", "ip", "kube-proxy"]);
+  expect(stdout).toContain("{ 0-1073741823 : 10.144.0.0 . 8080, 1073741824-4294967295 : 10.144.0.1 . 8080 }");
+  for (const slot of [0, 1]) expect(stdout).toContain(`10.96.0.11 . tcp . 80 . ${slot} : 10.144.0.${slot} . 8080`);
 });
 
 const HOSTILE = 'x"; flush ruleset; #\n\u202e{}';

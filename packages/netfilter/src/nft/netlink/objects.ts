@@ -183,38 +183,21 @@ function number(value: number): Hex {
 }
 
 /** enum nftnl_udata_set_types. */
-const SET = { keyByteOrder: 0, dataByteOrder: 1, keyTypeof: 3, dataTypeof: 4, dataInterval: 6 } as const;
-/** enum byteorder of nft. */
-const BYTE_ORDER = { unknown: 0, host: 1, network: 2 } as const;
+const SET = { keyTypeof: 3, dataTypeof: 4, dataInterval: 6 } as const;
 
 /**
- * What a set needs alongside its types to be printed as it was meant. Keys that numgen draws are numbers of the
- * machine's byte order (else slot 1 is printed as 16777216); those, and concatenations that have one, get the
- * expressions of which they are made.
+ * What a set needs alongside its types to be printed as it was meant: drawn numbers, and concatenations that have one,
+ * get the expressions of which they are made. From these nft takes the byte order as well; without them slot 1 is
+ * printed as 16777216.
  */
-function setUserData(
-  { key, data, comment, flags }: Pick<NftSet, "key" | "data" | "comment" | "flags">,
-  family: NftFamily,
-): Hex {
+function setUserData({ key, data, comment }: Pick<NftSet, "key" | "data" | "comment">, family: NftFamily): Hex {
   const remark = comment === undefined ? "" : commentData("set", comment);
   if (!key.includes("integer") && !key.includes("random")) return remark;
-  if (flags.includes("anonymous")) {
-    const order = fields([SET.keyByteOrder, number(BYTE_ORDER.host)], [SET.dataByteOrder, number(BYTE_ORDER.unknown)]);
-    return order + fields([SET.dataInterval, number(0)]) + remark;
-  }
   const values: readonly Field[] =
     data === undefined
       ? []
       : [[SET.dataTypeof, data === "verdict" ? expression(EXPRESSIONS.verdict, "") : typeOf(data, family)]];
-  return (
-    fields(
-      [SET.keyByteOrder, number(BYTE_ORDER[key.length > 1 ? "unknown" : key.includes("random") ? "network" : "host"])],
-      [SET.dataByteOrder, number(BYTE_ORDER.unknown)],
-      [SET.keyTypeof, typeOf(key, family)],
-      ...values,
-      [SET.dataInterval, number(0)],
-    ) + remark
-  );
+  return fields([SET.keyTypeof, typeOf(key, family)], ...values, [SET.dataInterval, number(0)]) + remark;
 }
 
 /** enum expr_types of nft. */
