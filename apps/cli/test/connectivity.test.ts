@@ -1,7 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { VirtualClock } from "@fairlead/base/testing";
 import { LightApiServer } from "@fairlead/testkit/api-server";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { whyNotReady } from "../src/cluster/resources.ts";
 import { waitFor } from "../src/commands/connectivity/act.ts";
 import {
   type Case,
@@ -41,16 +43,70 @@ test("why a test failed is said before it is cleaned up, and is not lost when th
   expect(steps).toEqual(["waited 180 s for pod web-a: it is Pending", "cleaning"]);
 });
 
-test("what is waited for is said while it is waited for", async () => {
-  const said: string[] = [];
-  const acting = { signal: new AbortController().signal, warn: (line: string) => void said.push(line) };
-  let looks = 0;
-  const look = async () => {
-    looks += 1;
-    return looks < 3 ? "ErrImagePull" : { ready: true };
-  };
-  await waitFor("pod web-a", acting, look, 180_000, 0);
-  expect(said).toEqual(["waiting for pod web-a, up to 180 s: ErrImagePull"]);
+describe("what is waited for", () => {
+  /** @param found what the pod is from which millisecond on */
+  function stage(found: readonly (readonly [fromMs: number, text: string | object])[]) {
+    const [clock, abort, said] = [new VirtualClock(), new AbortController(), [] as string[]];
+    const acting = { signal: abort.signal, warn: (line: string) => void said.push(line) };
+    const began = clock.monotonic();
+    const look = async (): Promise<object | string> =>
+      found.findLast(([fromMs]) => fromMs <= clock.monotonic() - began)?.[1] ?? "it is not there";
+    const ended = waitFor("pod web-a", acting, look, { patienceMs: 60_000, clock }).catch(({ message }) => message);
+    return { clock, abort, said, ended };
+  }
+
+  test("is said once it has taken a while, and again when the reason changes", async () => {
+    const { clock, said, ended } = stage([
+      [1_000, "ErrImagePull"],
+      [20_000, "ImagePullBackOff"],
+      [30_000, { ready: true }],
+    ]);
+    await clock.advance(9_000);
+    expect(said).toEqual([]);
+    await clock.advance(21_000);
+    expect(await ended).toEqual({ ready: true });
+    expect(said).toEqual([
+      "waiting for pod web-a, up to 60 s: ErrImagePull",
+      "waiting for pod web-a, up to 60 s: ImagePullBackOff",
+    ]);
+  });
+
+  test("is given up with the last reason", async () => {
+    const { clock, ended } = stage([[0, "it is Pending"]]);
+    await clock.advance(61_000);
+    expect(await ended).toBe("waited 60 s for pod web-a: it is Pending");
+  });
+
+  test("is given up at once by an interrupt", async () => {
+    const { clock, abort, said, ended } = stage([]);
+    await clock.advance(1_000);
+    abort.abort();
+    expect(await ended).toBe("stopped");
+    expect(said).toEqual([]);
+  });
+});
+
+test.each<readonly [why: string, status: object]>([
+  ["it is not there", {}],
+  ["it is Pending", { phase: "Pending" }],
+  ["it is Pending", { phase: "Pending", containerStatuses: [{ state: { waiting: {} } }, null, { state: "waiting" }] }],
+  ["it is Running", { phase: "Running", containerStatuses: [{ ready: false, state: { running: {} } }] }],
+  [
+    "ContainerCreating",
+    { phase: "Pending", containerStatuses: [{ state: { waiting: { reason: "ContainerCreating" } } }] },
+  ],
+  [
+    "ErrImagePull: no such host",
+    {
+      phase: "Pending",
+      containerStatuses: [
+        { state: { running: {} } },
+        { state: { waiting: { reason: "ErrImagePull", message: "no such host" } } },
+      ],
+    },
+  ],
+])("a pod that is not ready: %s", (why, status) => {
+  expect(whyNotReady({ status })).toBe(why);
 });
 
 test("a wrong node is refused before anything is made or waited for", async () => {

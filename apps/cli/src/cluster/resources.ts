@@ -1,4 +1,4 @@
-import { fieldsOf, itemsOf, stringOf, valueAt } from "@fairlead/base";
+import { fieldsOf, itemsOf, objectAt, stringOf, valueAt } from "@fairlead/base";
 import type { OtherResource } from "@fairlead/watch";
 
 export interface Resource {
@@ -65,4 +65,13 @@ export function nameOf(object: unknown): string {
 export function isReady(object: unknown): boolean {
   const conditions = itemsOf(valueAt(object, "status", "conditions")).map(fieldsOf);
   return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+/** Why a pod is not ready, as the kubelet says it of a container: `ErrImagePull: …`; else its phase. */
+export function whyNotReady(pod: unknown): string {
+  const { phase, containerStatuses } = objectAt(pod, "status");
+  const waiting = itemsOf(containerStatuses).map((one) => fieldsOf(valueAt(one, "state", "waiting")));
+  const first = waiting.find(({ reason }) => stringOf(reason) !== undefined);
+  if (first === undefined) return `it is ${stringOf(phase) ?? "not there"}`;
+  return [first["reason"], first["message"]].filter((part) => typeof part === "string").join(": ");
 }

@@ -1,9 +1,18 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { familyOf, fieldsOf, type IPFamily, itemsOf, objectAt, stringOf, valueAt } from "@fairlead/base";
+import {
+  type Clock,
+  familyOf,
+  fieldsOf,
+  type IPFamily,
+  itemsOf,
+  sleep,
+  stringOf,
+  systemClock,
+  valueAt,
+} from "@fairlead/base";
 import { ApiError } from "../../cluster/api-error.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pods.ts";
-import { inNamespace, isReady, type Manifest, PODS, resourceOf } from "../../cluster/resources.ts";
+import { inNamespace, isReady, type Manifest, PODS, resourceOf, whyNotReady } from "../../cluster/resources.ts";
 import { CommandFailure } from "../../frame/errors.ts";
 import { type PodSettings, type PodWanted, podObject } from "./objects.ts";
 import type { TestPod } from "./plan.ts";
@@ -42,7 +51,7 @@ export async function readyPod(acting: Acting, name: string): Promise<TestPod> {
   const pods = inNamespace(PODS, acting.settings.namespace);
   const found = await waitFor(`pod ${name}`, acting, async () => {
     const pod = await acting.cluster.get(pods, name);
-    return isReady(pod) ? { pod } : whyNot(pod);
+    return isReady(pod) ? { pod } : whyNotReady(pod);
   });
   const ips = itemsOf(valueAt(found.pod, "status", "podIPs")).flatMap((one) => {
     return stringOf(fieldsOf(one)["ip"]) ?? [];
@@ -93,30 +102,20 @@ export async function waitFor<T extends object>(
   what: string,
   { signal, warn }: Pick<Acting, "signal" | "warn">,
   look: () => Promise<T | string>,
-  patienceMs = PATIENCE_MS,
-  silentMs = SILENT_MS,
+  { patienceMs = PATIENCE_MS, clock = systemClock }: { readonly patienceMs?: number; readonly clock?: Clock } = {},
 ): Promise<T> {
-  const begin = performance.now();
-  const end = begin + patienceMs;
+  const begin = clock.monotonic();
   let said = "";
   for (;;) {
     if (signal.aborted) throw new CommandFailure("stopped");
     const found = await look();
     if (typeof found !== "string") return found;
-    if (performance.now() > end) throw new CommandFailure(`waited ${patienceMs / 1_000} s for ${what}: ${found}`);
-    if (performance.now() - begin >= silentMs && found !== said) {
+    const waited = clock.monotonic() - begin;
+    if (waited > patienceMs) throw new CommandFailure(`waited ${patienceMs / 1_000} s for ${what}: ${found}`);
+    if (waited >= SILENT_MS && found !== said) {
       said = found;
       warn(`waiting for ${what}, up to ${patienceMs / 1_000} s: ${found}`);
     }
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(clock, LOOK_MS, signal);
   }
-}
-
-/** `ErrImagePull: …`, else its phase. */
-function whyNot(pod: unknown): string {
-  const { phase, containerStatuses } = objectAt(pod, "status");
-  const waiting = itemsOf(containerStatuses).map((one) => fieldsOf(valueAt(one, "state", "waiting")));
-  const reason = waiting.find((one) => stringOf(one["reason"]) !== undefined);
-  if (reason === undefined) return `it is ${stringOf(phase) ?? "not there"}`;
-  return [reason["reason"], reason["message"]].filter((part) => typeof part === "string").join(": ");
 }

@@ -178,7 +178,7 @@ export async function foreignService(
       if ((await agentText(acting, name, "/ownership")) === undefined) {
         return { name: FOREIGN_CHECK, skipped: `no agent that knows owners runs on ${name}` };
       }
-      await waitFor(`${FOREIGN_SERVICE} to be foreign`, acting, () => isForeign(acting, name), patienceMs);
+      await waitFor(`${FOREIGN_SERVICE} to be foreign`, acting, () => isForeign(acting, name), { patienceMs });
     } catch (error) {
       wrong.push(`${FOREIGN_SERVICE} on ${name}: ${errorText(error)}`);
     }

@@ -1,7 +1,7 @@
 /** The cluster of a migration: what is read and written by the Kubernetes client library. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { fieldsOf, itemsOf, objectAt, stringOf } from "@fairlead/base";
+import { fieldsOf, objectAt, stringOf } from "@fairlead/base";
 import { type Cluster, unlessMissing } from "../../cluster/cluster.ts";
 import type { Container } from "../../cluster/pods.ts";
 import {
@@ -14,6 +14,7 @@ import {
   PODS,
   type Resource,
   SERVICES,
+  whyNotReady,
 } from "../../cluster/resources.ts";
 import { CommandFailure, UsageError } from "../../frame/errors.ts";
 import { CHECK_LABEL, checkPod, fairleadObjects, fingerprint, type Installation } from "../../migrate/manifests.ts";
@@ -251,18 +252,10 @@ async function ready(look: () => Promise<Pod>, what: string, signal: AbortSignal
     const pod = await look();
     if (isReady(pod)) return;
     if (performance.now() > end) {
-      throw new CommandFailure(`${what} is not ready after ${START_MS / 1000} s${waitingFor(objectAt(pod, "status"))}`);
+      throw new CommandFailure(`${what} is not ready after ${START_MS / 1000} s: ${whyNotReady(pod)}`);
     }
     await sleep(LOOK_MS, undefined, { signal });
   }
-}
-
-/** `ErrImagePull: …`, as the kubelet says it. */
-function waitingFor(status: Pod): string {
-  const [container] = itemsOf(status["containerStatuses"]).map(fieldsOf);
-  const { reason, message } = objectAt(container?.["state"], "waiting");
-  const said = [stringOf(reason), stringOf(message)].filter((text) => text !== undefined);
-  return said.length === 0 ? "" : `: ${said.join(": ")}`;
 }
 
 function objectName(text: string): ObjectName {
