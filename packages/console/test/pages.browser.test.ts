@@ -226,36 +226,42 @@ describe("pages", () => {
       await page.getByText("10000", { exact: true }).waitFor();
       const firstView = performance.now() - began;
 
-      const search = await page.evaluate<number>(`new Promise((resolve) => {
-      const input = document.querySelector("input[type=search]");
-      const began = performance.now();
-      const isThere = () => {
-        const rows = document.querySelectorAll(".list tbody:not(.space) tr");
-        if (rows.length === 1 && rows[0].textContent.includes("service-07777")) resolve(performance.now() - began);
-        else requestAnimationFrame(isThere);
-      };
-      input.value = "10.144.30.97";
-      input.dispatchEvent(new InputEvent("input", { bubbles: true }));
-      isThere();
-    })`);
+      const search = await page.evaluate<number>(`(async () => {
+        const input = document.querySelector("input[type=search]");
+        const began = performance.now();
+        input.value = "10.144.30.97";
+        input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+        for (;;) {
+          const rows = document.querySelectorAll(".list tbody:not(.space) tr");
+          if (rows.length === 1 && rows[0].textContent.includes("service-07777")) return performance.now() - began;
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      })()`);
       await page.getByRole("searchbox").fill("");
       await page.getByText("10000", { exact: true }).waitFor();
-      const blanks = await page.evaluate<number>(`new Promise((resolve) => {
-      const list = document.querySelector(".list");
-      let [blanks, step] = [0, 0];
-      const next = () => {
-        const { top, bottom } = list.getBoundingClientRect();
-        const rows = [...list.querySelectorAll("tbody:not(.space) tr")].map((row) => row.getBoundingClientRect());
-        const first = Math.min(...rows.map((row) => row.top));
-        const last = Math.max(...rows.map((row) => row.bottom));
-        const end = list.scrollTop + list.clientHeight >= list.scrollHeight - 2;
-        if (first > top + 34 || (!end && last < bottom - 1)) blanks += 1;
-        if (++step > 60) return resolve(blanks);
-        list.scrollTop += step % 10 === 0 ? 30_000 : 600;
-        requestAnimationFrame(() => requestAnimationFrame(next));
-      };
-      next();
-    })`);
+      // A busy machine's Chromium once drew no further frame of this list, and reports scrolling with frames only.
+      const blanks = await page.evaluate<number>(`(async () => {
+        const list = document.querySelector(".list");
+        const isBlank = () => {
+          const { top, bottom } = list.getBoundingClientRect();
+          const rows = [...list.querySelectorAll("tbody:not(.space) tr")].map((row) => row.getBoundingClientRect());
+          const first = Math.min(...rows.map((row) => row.top));
+          const last = Math.max(...rows.map((row) => row.bottom));
+          const end = list.scrollTop + list.clientHeight >= list.scrollHeight - 2;
+          return first > top + 34 || (!end && last < bottom - 1);
+        };
+        let blanks = 0;
+        for (let step = 1; step <= 60; step += 1) {
+          const jumps = step % 10 === 0;
+          list.scrollTop += jumps ? 30_000 : 600;
+          // What a hand scrolls to is there before the page knows of it.
+          if (!jumps && isBlank()) blanks += 1;
+          list.dispatchEvent(new Event("scroll"));
+          await new Promise((resolve) => setTimeout(resolve));
+          if (isBlank()) blanks += 1;
+        }
+        return blanks;
+      })()`);
       await annotate(`first view ${Math.round(firstView)} ms, search ${Math.round(search)} ms`);
       expect(blanks).toBe(0);
       // Only the rows in view are in the page, which is why it is fast.

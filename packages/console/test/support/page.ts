@@ -5,6 +5,7 @@ import { filterSettings, networksSettings } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
+import { onTestFinished } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { type AgentSetup, type ConsoleOptions, type RunningConsole, startConsole } from "../../src/index.ts";
 
@@ -32,11 +33,12 @@ export interface VisitOptions {
   readonly script?: string;
 }
 
-/** Opens the address as its first visitor. */
+/** Opens the address as its first visitor, until the test ends. */
 export async function visitPage(browser: Browser, url: string, options: VisitOptions = {}): Promise<Visit> {
   const colorScheme = options.dark === true ? "dark" : "light";
   const viewport = { width: options.width ?? 1_280, height: 800 };
   const context = await browser.newContext({ colorScheme, viewport });
+  onTestFinished(() => context.close());
   if (options.script !== undefined) await context.addInitScript(options.script);
   const page = await context.newPage();
   const complaints: string[] = [];
