@@ -18,7 +18,13 @@ import { defaultVpc, everySource, openConnection, userDefined } from "./networks
 import { rights } from "./rights.ts";
 import { clusterDns } from "./rollout/cluster-dns.ts";
 import { rollout } from "./rollout/rollout.ts";
-import { instanceOnLocalPorts, secondaryAlongsideKubeProxy, secondaryBridge, secondaryNetwork } from "./secondary.ts";
+import {
+  instanceFromOverlay,
+  instanceOnLocalPorts,
+  secondaryAlongsideKubeProxy,
+  secondaryBridge,
+  secondaryNetwork,
+} from "./secondary.ts";
 import { dns, localDns } from "./services/dns.ts";
 import { policies } from "./services/policies.ts";
 import { endpoints, protocols, reach } from "./services/reach.ts";
@@ -74,6 +80,7 @@ export const specsFor = (settings: SoakSettings): readonly Spec[] => [
   soak(settings),
   ...sigNetwork,
   ...rollout,
+  instanceFromOverlay,
   ...clusterDns,
   ...loadBalancer,
   gatewaySuite,

@@ -105,7 +105,10 @@ export function kubectlSystem({ kubectl }: Kubectl, ...args: readonly string[]) 
 }
 
 /** Resolves when its pods are gone. */
-export async function removeProxy(kubernetes: Kubectl, daemonSet: "fairlead" | "kube-proxy"): Promise<void> {
+export async function removeProxy(
+  kubernetes: Kubectl,
+  daemonSet: "fairlead" | "fairlead-edge" | "kube-proxy",
+): Promise<void> {
   await kubectlSystem(kubernetes, "delete", "daemonset", daemonSet, "--ignore-not-found", "--cascade=foreground");
 }
 

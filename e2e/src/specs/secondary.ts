@@ -1,4 +1,4 @@
-/** Second instances alongside a node's first proxy: on local ports, and for secondary networks. */
+/** Second instances alongside a node's first proxy: from an overlay, on local ports, and for secondary networks. */
 
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,7 +8,8 @@ import { type AgentProcess, agentFile, startAgent } from "@fairlead/lab/agent";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { modeNamed } from "@fairlead/lab/modes";
-import type { ClusterNode, Instance, Pod } from "@fairlead/lab/provider/cluster";
+import type { Cluster, ClusterNode, Instance, Pod, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
 import {
   joinNode,
   leaveNode,
@@ -20,7 +21,8 @@ import { parse } from "yaml";
 import { expectAnswers, expectRefused } from "./expect.ts";
 import { openStage, PORTS, startTraffic, type TrafficFlow, withoutFailure } from "./faults/stage.ts";
 import { expectNoTrace } from "./multi-cni/untouched.ts";
-import { lackingKubeProxy, withKubeProxy } from "./operator.ts";
+import { lackingKubeProxy, needsKubelets, ROLLOUT_MS, removeProxy, whole, withKubeProxy } from "./operator.ts";
+import { fairlead } from "./rollout/migrate.ts";
 import { able, each, type Figures, needs, type Scene, type ServiceHandle, type Spec } from "./spec.ts";
 
 const ROLES = new URL("../../../deploy/overlays/controller/", import.meta.url);
@@ -230,6 +232,77 @@ export const instanceOnLocalPorts: Spec = {
     return withoutFailure(await traffic.stop());
   },
 };
+
+export const instanceFromOverlay: Spec = {
+  name: "a second instance from its overlay serves what is labeled for it alongside the first proxy; removed, it leaves nothing",
+  suite: "rollout",
+  about: ["agent", "backend-nftables"],
+  eachFamily: false,
+  unfit: needsKubelets,
+  run: async (scene, cluster) => {
+    const [first, second] = scene.nodes;
+    const kubernetes = whole(cluster);
+    const { caller, by, ways } = await openStage(scene);
+    const service = await scene.service("moving", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
+    const [atClusterIP, atNode] = [
+      { to: service.clusterIP, port: 80 },
+      { to: second.addresses[scene.family] ?? "", port: service.nodePort },
+    ];
+    const expectServed = async () => {
+      for (const from of [caller, first]) await expectAnswers(from, atClusterIP, { by });
+      await expectAnswers(cluster.outside, atNode, { by });
+    };
+    await expectServed();
+    const traffic = startTraffic(ways, scene.later, TRAFFIC_MS);
+    scene.later(() => removeProxy(kubernetes, "fairlead-edge"));
+    await kubernetes.addInstance();
+    await giveTo(service, NAME);
+    // By the label the first proxy has given it up: what answers from now on is the instance.
+    await expectNoTrace({ cluster: { nodes: cluster.nodes.map(withoutInstance) } }, service.clusterIP);
+    await expectServed();
+    await scene.until("an instance on every node", () => notServing(cluster));
+    await removeProxy(kubernetes, "fairlead-edge");
+    await expectServed();
+    for (const { name } of cluster.nodes) await cleanUp(kubernetes, scene.namespace, name);
+    await expectNoTrace(scene, service.clusterIP);
+    await giveTo(service, null);
+    await expectServed();
+    return withoutFailure(await traffic.stop());
+  },
+};
+
+/** Of a node all but what the instance has in the kernel. */
+function withoutInstance({ run }: ClusterNode): Pick<ClusterNode, "run"> {
+  const own = new RegExp(`^table \\S+ fairlead-${NAME} \\{$[^]*?^\\}$`, "gm");
+  return {
+    run: async (argv) => {
+      const { stdout, ...rest } = await run(argv);
+      return { ...rest, stdout: stdout.replace(own, "") };
+    },
+  };
+}
+
+const STATUS_MS = 120_000;
+
+async function notServing(cluster: Cluster): Promise<string | undefined> {
+  const args = ["status", `--service-proxy-name=${NAME}`, "--output=json"] as const;
+  const { out } = await fairlead(cluster, args, { timeoutMs: STATUS_MS });
+  const rows: readonly { readonly node: string; readonly healthy?: boolean }[] = JSON.parse(out);
+  const serve = rows.filter(({ healthy }) => healthy === true).map(({ node }) => node);
+  return cluster.nodes.every(({ name }) => serve.includes(name)) ? undefined : out;
+}
+
+/** As docs/install.md has it, of an instance. */
+async function cleanUp({ kubectl }: WholeKubernetes, namespace: string, node: string): Promise<void> {
+  const program = ["/usr/local/bin/fairlead-proxy", "--cleanup", `--service-proxy-name=${NAME}`];
+  const here = `--namespace=${namespace}`;
+  const how = ["--profile=sysadmin", `--image=${FAIRLEAD_IMAGE}`];
+  const { stdout } = await kubectl(["debug", here, `node/${node}`, ...how, "--", ...program]);
+  const pod = /node-debugger-\S+/.exec(stdout)?.[0];
+  if (pod === undefined) throw new Error(`kubectl debug made no pod that it named: ${stdout}`);
+  const ended = ["--for=jsonpath={.status.phase}=Succeeded", `--timeout=${ROLLOUT_MS / 1000 - 10}s`];
+  await kubectl(["wait", here, `pod/${pod}`, ...ended], { timeoutMs: ROLLOUT_MS });
+}
 
 export const NAME = "edge";
 

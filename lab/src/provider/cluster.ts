@@ -106,6 +106,8 @@ export interface WholeKubernetes {
   readonly kubectlProgram: string;
   /** Puts Fairlead's own DaemonSet on the cluster, and waits until it serves on every node. */
   addFairlead(): Promise<void>;
+  /** Puts the agents of deploy/overlays/instance on the cluster, whose name is `edge`, and waits until they serve. */
+  addInstance(): Promise<void>;
   /** Puts kube-proxy on the nodes as kubeadm does, alongside whatever serves there. */
   addKubeProxy(): Promise<void>;
   /** Puts MetalLB on the cluster, once: it gives addresses of the nodes' own network, in layer-2 mode. */

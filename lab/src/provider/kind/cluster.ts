@@ -27,7 +27,14 @@ import { familiesOnly, gateAddress, gateCounter, OUTSIDE_ADDRESS, STRANGER_ADDRE
 import { GRACE_SECONDS, podHandle, podObject, podStarter, scriptStarter } from "../pod-handle.ts";
 import { type ClusterRequest, followServices, type Progress, type Provider, shapeOf } from "../provider.ts";
 import { PAUSE_IMAGE } from "./component-images.ts";
-import { agentOn, buildFairleadImage, installFairlead, overlayNames, SharedStart } from "./fairlead.ts";
+import {
+  agentOn,
+  buildFairleadImage,
+  installFairlead,
+  installInstance,
+  overlayNames,
+  SharedStart,
+} from "./fairlead.ts";
 import {
   createKindCluster,
   type KindCluster,
@@ -101,6 +108,7 @@ async function build(parts: ClusterParts, opened: AsyncDisposableStack): Promise
       kubectl: kind.kubectl,
       kubectlProgram: images.programs.kubectl,
       addFairlead: () => start.apply({}),
+      addInstance: () => installInstance(kind, shape, images.programs.kubectl, url),
       addKubeProxy: () => addKubeProxy(kind, shape.mode),
       addLoadBalancer: once(() => addMetalLB(added)),
       addGateways: once(() => addGateways(added)),

@@ -42,9 +42,24 @@ export async function installFairlead(
   kubectl: string,
   how: Parameters<typeof fairleadManifests>[3],
 ): Promise<void> {
-  const manifests = await fairleadManifests(createRunner(), kubectl, shape, how);
-  await cluster.kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
+  await apply(cluster, await fairleadManifests(createRunner(), kubectl, shape, how));
   await rolledOut(cluster, "fairlead");
+}
+
+/** Brings the agents of the overlay "instance" onto the cluster, alongside the first proxy, whatever its mode. */
+export async function installInstance(
+  cluster: KindCluster,
+  shape: ClusterShape,
+  kubectl: string,
+  apiServer: string,
+): Promise<void> {
+  const how = { overlay: "instance", apiServer, start: {} };
+  await apply(cluster, await fairleadManifests(createRunner(), kubectl, { ...shape, mode: "nftables" }, how));
+  await rolledOut(cluster, "fairlead-edge");
+}
+
+async function apply({ kubectl }: KindCluster, manifests: readonly Manifest[]): Promise<void> {
+  await kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
 }
 
 /** Fairlead's pod on a node. @param start of all of them: another one is a rollout of the DaemonSet */
