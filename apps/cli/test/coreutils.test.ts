@@ -21,6 +21,10 @@ test.each<[string, string, string]>([
   expect(await printedHere([program, join(folder, name)])).toEqual({ stdout: printed, stderr: "" });
 });
 
+test("readlink -v is the same", async () => {
+  expect((await printedHere(["readlink", "-v", join(folder, "b")])).stdout).toBe("a\n");
+});
+
 test("uname -rm is the kernel and the machine", async () => {
   expect((await printedHere(["uname", "-rm"])).stdout).toBe(`${release()} ${machine()}\n`);
 });

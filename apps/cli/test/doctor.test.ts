@@ -23,16 +23,20 @@ const plainUser: Runner = {
   },
 };
 
-test("proxies of other network namespaces do not count for this node", async () => {
+test("proxies of other network namespaces, and those that have ended, do not count for this node", async () => {
   const answers = new Map([
-    ["ps -e -o pid=,comm=", "    7 kube-proxy\n   19 kube-proxy\n   23 kube-proxy\n"],
-    ["readlink /proc/self/ns/net", "net:[4026531840]\n"],
-    ["readlink /proc/7/ns/net", "net:[4026531840]\n"],
-    ["readlink /proc/19/ns/net", "net:[4026532335]\n"],
+    ["ps -e -o pid=,comm=", "    7 kube-proxy\n   19 kube-proxy\n   23 kube-proxy\n   29 kube-proxy\n"],
+    ["readlink -v /proc/self/ns/net", "net:[4026531840]\n"],
+    ["readlink -v /proc/7/ns/net", "net:[4026531840]\n"],
+    ["readlink -v /proc/19/ns/net", "net:[4026532335]\n"],
   ]);
   const runner: Runner = {
     ...plainUser,
     run: async (argv, options) => {
+      if (argv.join(" ") === "readlink -v /proc/29/ns/net") {
+        const stderr = `readlink: ${argv[2]}: No such file or directory`;
+        throw new CommandError({ argv, reason: "exit", exitCode: 1, stderr });
+      }
       const stdout = answers.get(argv.join(" "));
       return stdout === undefined ? plainUser.run(argv, options) : { stdout, stderr: "" };
     },

@@ -19,6 +19,7 @@ const NOT_ASKED = ["CIDRs", "API server"];
 interface Diagnosis {
   readonly check: string;
   readonly state: "good" | "warning" | "bad" | "unknown";
+  readonly found: string;
 }
 
 describe("fairlead doctor alongside an agent that relays node ports of loopback addresses", () => {
@@ -53,6 +54,9 @@ describe("fairlead doctor alongside an agent that relays node ports of loopback 
     expect(await whoAnswers(lab, NODE_A, "127.0.0.1", web.nodePort)).toBe("refused");
     const found = await doctor();
     expect(found.find(({ check }) => check === "nft tables of the mode")).toMatchObject({ state: "good" });
-    expect(found.find(({ check }) => check === "proxies on this node")).toMatchObject({ state: "warning" });
+    expect(found.find(({ check }) => check === "proxies on this node")).toMatchObject({
+      state: "warning",
+      found: "none runs",
+    });
   });
 });

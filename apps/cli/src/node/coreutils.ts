@@ -9,7 +9,7 @@ import { type Argv, CommandError, type Runner, type RunResult } from "@fairlead/
 const PROGRAMS: ReadonlyMap<string, (...args: readonly string[]) => Promise<string>> = new Map([
   ["cat", (path = "") => readFile(path, "utf8")],
   ["ls", async (path = "") => (await readdir(path)).map((name) => `${name}\n`).join("")],
-  ["readlink", async (path = "") => `${await readlink(path)}\n`],
+  ["readlink", async (...args) => `${await readlink(args.at(-1) ?? "")}\n`],
   ["uname", async () => `${release()} ${machine()}\n`],
 ]);
 

@@ -142,12 +142,17 @@ async function proxies(attempt: Attempt, serviceProxyName: string, here: boolean
   ];
 }
 
-/** Whether a process writes the rules that are looked at: one of another network namespace (kind, a test) does not. */
+/**
+ * Whether a process writes the rules that are looked at, as far as is known: one of another network namespace (kind, a
+ * test) does not, nor one that has ended since it was listed.
+ */
 async function sharesNetwork(attempt: Attempt, pid: number): Promise<boolean> {
-  const [own, its] = await Promise.all(
-    ["self", pid].map(async (process) => outputOf(await attempt("readlink", `/proc/${process}/ns/net`))),
-  );
-  return own === undefined || its === undefined || own === its;
+  // Only with -v it reports why it failed.
+  const namespaceOf = (process: string | number) => attempt("readlink", "-v", `/proc/${process}/ns/net`);
+  const its = await namespaceOf(pid);
+  if (its.kind !== "seen") return its.kind === "unseen";
+  const own = outputOf(await namespaceOf("self"));
+  return own === undefined || own === its.text;
 }
 
 /** The first process namespace's number in every kernel (PROC_PID_INIT_INO of linux/proc_ns.h). */
