@@ -1,10 +1,36 @@
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { tlsFolder } from "@fairlead/testkit/api-server";
+import { expect, onTestFinished, test } from "vitest";
 import recorded from "../../packages/config/src/kubernetes.json" with { type: "json" };
 import versions from "../../versions.json" with { type: "json" };
-import { collectionPath, objectPath } from "../src/control-plane/api-client.ts";
+import { collectionPath, createApiClient, objectPath } from "../src/control-plane/api-client.ts";
 import { tokenFile } from "../src/control-plane/control-plane.ts";
 import { kubernetesModule, kubernetesVersion, requireModule, versionFlags } from "../src/control-plane/programs.ts";
 import { type PortRange, portsOutside } from "../src/peer/requests.ts";
+
+test("a client of the API server closes a connection without requests before the server does", async () => {
+  const [key, cert, ca] = await Promise.all(
+    ["server-key.pem", "server.pem", "ca.pem"].map((name) => readFile(join(tlsFolder, name), "utf8")),
+  );
+  const server = createServer({ key, cert, keepAliveTimeout: 90_000 }, (_, response) => response.end("{}"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const at = { host: "127.0.0.1", port };
+  const api = createApiClient({ at, ca: ca ?? "", token: "token", name: "kubernetes.test" }, 20);
+  onTestFinished(api.close);
+  for (let call = 0; call < 2; call += 1) {
+    const connected = once(server, "secureConnection");
+    expect(await api.get("/api/v1/nodes")).toEqual({});
+    const [connection] = await connected;
+    await once(connection, "close");
+  }
+});
 
 test("staging modules are replaced by their published versions, others are left", () => {
   const own = {

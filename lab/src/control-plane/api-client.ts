@@ -47,14 +47,21 @@ export interface ApiConnection {
   /** PEM; what the server's certificate must be signed by. */
   readonly ca: string;
   readonly token: string;
+  /** One of the names in the certificate; default `kubernetes`. */
+  readonly name?: string;
 }
 
 const TIMEOUT_MS = 60_000;
+/**
+ * A connection without requests is closed after so long. The server closes it after 90 s (k8s.io/apiserver,
+ * secure_serving.go), and a request that is written at that moment fails with EPIPE.
+ */
+const IDLE_MS = 30_000;
 const MERGE_PATCH = "application/merge-patch+json";
 const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
 
-export function createApiClient(connection: ApiConnection): ApiClient & { close(): void } {
-  const agent = new Agent({ keepAlive: true });
+export function createApiClient(connection: ApiConnection, idleMs = IDLE_MS): ApiClient & { close(): void } {
+  const agent = new Agent({ keepAlive: true, timeout: idleMs });
   const call = (method: string, path: string, body?: unknown, type = "application/json") =>
     send(agent, connection, { method, path, body, type });
   return {
@@ -80,15 +87,19 @@ interface Call {
   readonly type: string;
 }
 
-function send(agent: Agent, { at, ca, token }: ApiConnection, { method, path, body, type }: Call): Promise<string> {
+function send(
+  agent: Agent,
+  { at, ca, token, name = "kubernetes" }: ApiConnection,
+  { method, path, body, type }: Call,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? "" : JSON.stringify(body);
     const outgoing = request({
       agent,
       ...at,
       ca,
-      // One of the names in the certificate; a socket has no name.
-      servername: "kubernetes",
+      // A socket has no name.
+      servername: name,
       method,
       path,
       timeout: TIMEOUT_MS,
