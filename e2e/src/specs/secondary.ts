@@ -8,7 +8,7 @@ import { type AgentProcess, agentFile, startAgent } from "@fairlead/lab/agent";
 import { type ApiObject, objectPath } from "@fairlead/lab/control-plane/api-client";
 import { kubeconfig, USERS } from "@fairlead/lab/control-plane/control-plane";
 import { modeNamed } from "@fairlead/lab/modes";
-import type { Cluster, ClusterNode, Instance, Pod, WholeKubernetes } from "@fairlead/lab/provider/cluster";
+import type { Client, Cluster, ClusterNode, Instance, Pod, WholeKubernetes } from "@fairlead/lab/provider/cluster";
 import { FAIRLEAD_IMAGE } from "@fairlead/lab/provider/kind/fairlead";
 import {
   joinNode,
@@ -108,7 +108,6 @@ interface Setup {
 }
 
 async function open(scene: Scene, plugin: SecondaryPlugin): Promise<Setup> {
-  const { cluster, family } = scene;
   const [first, second] = scene.nodes;
   const network = await openNetwork(scene, plugin);
   const start = await controllers(scene);
@@ -125,19 +124,23 @@ async function open(scene: Scene, plugin: SecondaryPlugin): Promise<Setup> {
   const spec = { type: "NodePort", selector: { app: "web" }, ports: PORTS };
   const service = await scene.service("web", spec, { "k8s.v1.cni.cncf.io/service-network": "storage" });
   await giveTo(service, NAME);
-  const atNode = { to: second.addresses[family] ?? "", port: service.nodePort };
-  const atClusterIP = { to: service.clusterIP, port: 80 };
-  const ways = [
-    { from: caller, ...atClusterIP },
-    { from: second, ...atClusterIP },
-    { from: cluster.outside, ...atNode },
-  ];
-  for (const way of ways) await expectAnswers(way.from, way, { by: pods });
+  const ways = waysTo(scene, service, [caller, second]);
+  await expectWays({ ways }, pods);
   await expectOnlySecond(scene, pods);
   return { network, start, leader, ways, pods, instances };
 }
 
-async function expectWays({ ways }: Setup, by: readonly Pod[]): Promise<void> {
+/** From each of them to the ClusterIP, and from the outside to the second node's port. */
+function waysTo(
+  { cluster, family, nodes: [, second] }: Scene,
+  { clusterIP, nodePort }: ServiceHandle,
+  inside: readonly Client[],
+): readonly TrafficFlow[] {
+  const atNode = { from: cluster.outside, to: second.addresses[family] ?? "", port: nodePort };
+  return [...inside.map((from) => ({ from, to: clusterIP, port: 80 })), atNode];
+}
+
+async function expectWays({ ways }: Pick<Setup, "ways">, by: readonly Pod[]): Promise<void> {
   for (const way of ways) await expectAnswers(way.from, way, { by });
 }
 
@@ -240,18 +243,12 @@ export const instanceFromOverlay: Spec = {
   eachFamily: false,
   unfit: needsKubelets,
   run: async (scene, cluster) => {
-    const [first, second] = scene.nodes;
+    const [first] = scene.nodes;
     const kubernetes = whole(cluster);
     const { caller, by, ways } = await openStage(scene);
     const service = await scene.service("moving", { type: "NodePort", selector: { app: "web" }, ports: PORTS });
-    const [atClusterIP, atNode] = [
-      { to: service.clusterIP, port: 80 },
-      { to: second.addresses[scene.family] ?? "", port: service.nodePort },
-    ];
-    const expectServed = async () => {
-      for (const from of [caller, first]) await expectAnswers(from, atClusterIP, { by });
-      await expectAnswers(cluster.outside, atNode, { by });
-    };
+    const moving = { ways: waysTo(scene, service, [caller, first]) };
+    const expectServed = () => expectWays(moving, by);
     await expectServed();
     const traffic = startTraffic(ways, scene.later, TRAFFIC_MS);
     scene.later(() => removeProxy(kubernetes, "fairlead-edge"));

@@ -112,7 +112,6 @@ describe.each([3, 2_000])("of %i services", (services) => {
       .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().top));
     expect(left).toBe(right);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });
 

@@ -48,7 +48,6 @@ describe("pages", () => {
         }
       }
       expect(complaints).toEqual([]);
-      await page.context().close();
     });
   });
 

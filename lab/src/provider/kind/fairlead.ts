@@ -58,7 +58,7 @@ export async function installInstance(
   await rolledOut(cluster, "fairlead-edge");
 }
 
-async function apply({ kubectl }: KindCluster, manifests: readonly Manifest[]): Promise<void> {
+export async function apply({ kubectl }: KindCluster, manifests: readonly Manifest[]): Promise<void> {
   await kubectl(["apply", "-f", "-"], { input: manifests.map((one) => JSON.stringify(one)).join("\n---\n") });
 }
 

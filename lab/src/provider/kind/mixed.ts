@@ -2,7 +2,7 @@
 
 import { createRunner } from "@fairlead/kernel";
 import type { ClusterShape, NodeProxy } from "../cluster.ts";
-import { fairleadManifests, type Manifest } from "./fairlead.ts";
+import { apply, fairleadManifests, type Manifest } from "./fairlead.ts";
 import { type KindCluster, PATIENCE_MS, rolledOut } from "./kind-cluster.ts";
 
 const KUBE_PROXY = "kube-proxy";
@@ -57,8 +57,7 @@ export async function giveProxies(
     else if (place !== undefined) {
       const how = { overlay: mode, apiServer, start: {} };
       const manifests = await fairleadManifests(createRunner(), kubectl, { ...shape, mode }, how);
-      const input = placedManifests(manifests, place).map((one) => JSON.stringify(one));
-      await cluster.kubectl(["apply", "-f", "-"], { input: input.join("\n---\n") });
+      await apply(cluster, placedManifests(manifests, place));
     }
   }
   const wanted = new Set(places.flatMap(([, place]) => place ?? []));
