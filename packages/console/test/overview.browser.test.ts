@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { type ConsoleOptions, type NodeTraffic, waysOf } from "../src/index.ts";
 import { inBrowser } from "./support/browser.ts";
 import { LiveObjects, manyServices } from "./support/objects.ts";
-import { axeFinds, openConsole, setHidden, tooWide, visitPage } from "./support/page.ts";
+import { axeFinds, expectFits, openConsole, setHidden, visitPage } from "./support/page.ts";
 
 const on = inBrowser();
 
@@ -102,8 +102,7 @@ describe.each([3, 2_000])("of %i services", (services) => {
     await page.getByRole("region", { name: "What differs" }).getByText("many/service-00001").first().waitFor();
     await page.getByText("Connections tracked on 2 of 4 nodes").waitFor();
     for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 800 });
-      expect([width, ...(await tooWide(page))]).toEqual([width]);
+      await expectFits(page, width);
       expect([width, ...(await page.evaluate<readonly string[]>(CROWDED))]).toEqual([width]);
       expect([width, ...(await axeFinds(page))]).toEqual([width]);
     }

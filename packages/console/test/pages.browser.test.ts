@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { calmNodes, cannedAnswers, hostileAnswers, MARKUP } from "./support/answers.ts";
 import { inBrowser } from "./support/browser.ts";
 import { LiveObjects, manyServices, shop } from "./support/objects.ts";
-import { axeFinds, fastPathSetup, openConsole, tooWide, visitPage } from "./support/page.ts";
+import { axeFinds, expectFits, fastPathSetup, openConsole, visitPage } from "./support/page.ts";
 
 const on = inBrowser();
 
@@ -43,8 +43,7 @@ describe("pages", () => {
         await page.locator("main", { hasNotText: /\basking\b/ }).waitFor();
         expect([place, ...(await axeFinds(page))]).toEqual([place]);
         for (const narrow of width === 390 ? NARROW : []) {
-          await page.setViewportSize({ width: narrow, height: 800 });
-          expect([place, narrow, ...(await tooWide(page))]).toEqual([place, narrow]);
+          await expectFits(page, narrow, place);
         }
       }
       expect(complaints).toEqual([]);

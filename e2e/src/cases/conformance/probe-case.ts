@@ -1,5 +1,6 @@
 /** What a packet of the conformance table meets on a real kernel. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { familyOf, socketText } from "@fairlead/base";
 import type { Ending, Probe } from "@fairlead/lab/peer/protocol";
@@ -77,7 +78,7 @@ export async function strays(
   return observed.size === 1 ? wrong : [...wrong, `did not stay with one endpoint: ${[...observed.keys()].join(", ")}`];
 }
 
-/** An answer that was to come has time; that none comes where none is to come shows soon. */
+/** What is to come has time; that nothing comes where nothing is to come shows soon. */
 const PATIENCE_MS = 60_000;
 const SILENCE_MS = 400;
 
@@ -95,9 +96,12 @@ async function probeCase(
   { patienceMs = PATIENCE_MS, moreAddresses = [], sctpSockets = false }: ProbeOptions = {},
 ): Promise<Probed> {
   const { packet } = row;
-  const tracked = async (observed: Promise<OutcomeShares>) => ({ observed: await observed, slowestMs: 0 });
-  if (answersPassBy(packet, expected)) return tracked(probeUnanswered(lab, packet, requestsFor(expected)));
-  if (packet.protocol === "SCTP" && !sctpSockets) return tracked(probeSctp(lab, packet, requestsFor(expected)));
+  const tracked = async (read: () => Promise<OutcomeShares>) => ({
+    observed: await untilAsExpected(read, expected, patienceMs),
+    slowestMs: 0,
+  });
+  if (answersPassBy(packet, expected)) return tracked(await sendUnanswered(lab, packet, requestsFor(expected)));
+  if (packet.protocol === "SCTP" && !sctpSockets) return tracked(await sendSctp(lab, packet, expected, patienceMs));
   const timeoutMs = expected.verdict === "drop" ? SILENCE_MS : patienceMs;
   const results = await endings(lab, row, expected, timeoutMs);
   const own = [...nodeAddresses, ...Array.from(moreAddresses, (address) => hostPart(socketText(address, 0)))];
@@ -108,6 +112,21 @@ async function probeCase(
     observed: waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length }))),
     slowestMs: Math.round(Math.max(0, ...results.map(({ ms = 0 }) => ms))),
   };
+}
+
+/** Reads until what is there is what was expected: what a sender gave to the kernel may not have passed node-a yet. */
+async function untilAsExpected(
+  read: () => Promise<OutcomeShares>,
+  expected: Outcome,
+  patienceMs: number,
+): Promise<OutcomeShares> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const observed = await read();
+    const differ = differences(expectedWays(expected), observed, { probabilities: false });
+    if (differ.length === 0 || performance.now() > deadline) return observed;
+    await sleep(SILENCE_MS / 4);
+  }
 }
 
 type Timed = Ending & { readonly ms?: number };
@@ -210,31 +229,41 @@ function arrival({ packet }: ConformanceCase, { server, local }: { server: strin
 }
 
 const SCRIPT = fileURLToPath(new URL("sctp-init.pl", import.meta.url));
-/** Until a refusal would have come. */
-const WAIT_SECONDS = 0.3;
-
-/** Sends raw INIT packets and reads from the node's connection tracking how they were translated. */
-async function probeSctp(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
+/** Sends raw INIT packets; reads from the node's connection tracking how they were translated. */
+async function sendSctp(
+  lab: Lab,
+  packet: CasePacket,
+  expected: Outcome,
+  patienceMs: number,
+): Promise<() => Promise<OutcomeShares>> {
   const { from, source, destination, port } = packet;
-  const words = [from === NODE_A ? "-" : source, destination, port, count, WAIT_SECONDS].map(String);
+  const count = requestsFor(expected);
+  const limits = [refusalsIn(expected, count), SILENCE_MS / 1000, Math.ceil(patienceMs / 1000)];
+  const words = [from === NODE_A ? "-" : source, destination, port, count, ...limits].map(String);
   const { stdout } = await lab.runner(namespaceOf(from)).run(["perl", SCRIPT, ...words]);
   const refused = portsAfter(stdout, "refused");
-  const tracked = await trackedPackets(lab, packet);
-  return waysOf(
-    portsAfter(stdout, "sent").map((sport) => {
-      const found = tracked.find((entry) => entry.sport === sport);
-      const end = refused.includes(sport) ? "reject" : (found?.endpoint ?? "drop");
-      return { way: wayTo(end, found?.masqueraded ?? false), probability: 1 / count };
-    }),
-  );
+  return async () => {
+    const tracked = await trackedPackets(lab, packet);
+    return waysOf(
+      portsAfter(stdout, "sent").map((sport) => {
+        const found = tracked.find((entry) => entry.sport === sport);
+        const end = refused.includes(sport) ? "reject" : (found?.endpoint ?? "drop");
+        return { way: wayTo(end, found?.masqueraded ?? false), probability: 1 / count };
+      }),
+    );
+  };
+}
+
+/** How many of so many requests are refused at least. */
+function refusalsIn(expected: Outcome, count: number): number {
+  if (expected.verdict === "endpoints") return expected.refused === undefined ? 0 : 1;
+  return expected.verdict === "reject" ? count : 0;
 }
 
 function portsAfter(output: string, word: string): readonly number[] {
   const lines = output.split("\n").filter((line) => line.startsWith(`${word} `));
   return lines.map((line) => Number(line.slice(word.length)));
 }
-
-const WAIT_MS = 400;
 
 /**
  * Whether answers pass node-a by: sender and endpoints are elsewhere and see each other's own addresses. The sender
@@ -250,17 +279,19 @@ function isHere(endpoint: string): boolean {
   return here.some((address) => endpoint.startsWith(socketText(address, 0).slice(0, -1)));
 }
 
-/** Sends requests that get no answer, and reads from the node's connection tracking where they went. */
-async function probeUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<OutcomeShares> {
+/** Sends requests that get no answer; reads from the node's connection tracking where they went. */
+async function sendUnanswered(lab: Lab, packet: CasePacket, count: number): Promise<() => Promise<OutcomeShares>> {
   const { from, source, destination: to, port, protocol } = packet;
   if (protocol === "SCTP") throw new Error("SCTP is read from connection tracking anyway");
   // What an earlier row left would count as this one's. There may be nothing to delete.
   const flow = ["-p", protocol.toLowerCase(), "-s", source, "-d", to, "--orig-port-dst", String(port)];
   await lab.runner("node-a").run(["sh", "-c", `conntrack -D "$@" 2> /dev/null || true`, "sh", ...flow]);
-  await lab.peer(from).send({ protocol, to, port, source, count, parallel: 8, timeoutMs: WAIT_MS });
-  const tracked = await trackedPackets(lab, packet);
-  const ends = tracked.map(({ endpoint, masqueraded }) => wayTo(endpoint, masqueraded));
-  return waysOf(ends.map((way) => ({ way, probability: 1 / ends.length })));
+  await lab.peer(from).send({ protocol, to, port, source, count, parallel: 8, timeoutMs: SILENCE_MS });
+  return async () => {
+    const tracked = await trackedPackets(lab, packet);
+    const ends = tracked.map(({ endpoint, masqueraded }) => wayTo(endpoint, masqueraded));
+    return waysOf(ends.map((way) => ({ way, probability: 1 / ends.length })));
+  };
 }
 
 interface Tracked {

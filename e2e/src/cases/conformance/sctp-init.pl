@@ -1,12 +1,13 @@
 # Sends SCTP INIT packets from a raw socket, for kernels without SCTP sockets: what translates a first packet is connection
 # tracking, which needs no socket. Prints "sent PORT" for each with its source port, and "refused PORT" for each that was
 # answered with ICMP port unreachable.
-# Usage: perl sctp-init.pl SOURCE DESTINATION PORT COUNT WAIT-SECONDS; SOURCE may be "-". IPv4 only.
+# Waits for so many refusals, at most PATIENCE seconds, and then until none has come for SILENCE seconds.
+# Usage: perl sctp-init.pl SOURCE DESTINATION PORT COUNT REFUSALS SILENCE PATIENCE; SOURCE may be "-". IPv4 only.
 use strict;
 use warnings;
 use Socket;
 
-my ($source, $destination, $port, $count, $wait) = @ARGV;
+my ($source, $destination, $port, $count, $refusals, $silence, $patience) = @ARGV;
 # Senders that run at the same time must not meet with the same ports.
 my $first = 10_000 + ($$ % 500) * 100;
 
@@ -37,11 +38,15 @@ for my $sport ($first .. $first + $count - 1) {
     send($raw, init_packet($sport), 0, pack_sockaddr_in(0, inet_aton($destination)));
 }
 
-# Until nothing has come for a while; bounded, for others' messages come here as well. perl-base has no finer clock.
+# Bounded, for others' messages come here as well. perl-base has no finer clock.
+my $latest = time + $patience;
 for (1 .. 1000) {
     my $ready = "";
     vec($ready, fileno($icmp), 1) = 1;
-    last unless select($ready, undef, undef, $wait);
+    if (!select($ready, undef, undef, $silence)) {
+        last if $refusals <= 0 || time > $latest;
+        next;
+    }
     recv($icmp, my $packet, 2048, 0);
     my $header = (ord($packet) & 15) * 4;
     my ($type, $code) = unpack("CC", substr($packet, $header, 2));
@@ -50,6 +55,7 @@ for (1 .. 1000) {
     next unless substr($inner, 16, 4) eq inet_aton($destination);
     my ($sport) = unpack("n", substr($inner, (ord($inner) & 15) * 4, 2));
     print "refused $sport\n";
+    $refusals--;
 }
 
 sub getprotobyname_or {

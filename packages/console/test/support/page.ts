@@ -5,7 +5,7 @@ import { filterSettings, networksSettings } from "@fairlead/intake";
 import type { ObjectSource } from "@fairlead/watch";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { type AgentSetup, type ConsoleOptions, type RunningConsole, startConsole } from "../../src/index.ts";
 
@@ -88,11 +88,15 @@ export async function axeFinds(page: Page): Promise<readonly string[]> {
   return violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`);
 }
 
-/** What stands beyond the right edge of the window, so that the page would have to be scrolled. */
-export async function tooWide(page: Page): Promise<readonly string[]> {
-  // Curves are drawn anew in the frame after the one that finds their place changed.
-  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
-  return page.evaluate(TOO_WIDE);
+/**
+ * Makes the window this wide and expects that nothing stands beyond its right edge, so that the page would have to be
+ * scrolled. Curves are drawn anew some frames after their place changed; a busy browser draws none for a while.
+ */
+export async function expectFits(page: Page, width: number, place?: string): Promise<void> {
+  await page.setViewportSize({ width, height: 800 });
+  await expect
+    .poll(async () => [place, width, ...(await page.evaluate<readonly string[]>(TOO_WIDE))])
+    .toEqual([place, width]);
 }
 
 const TOO_WIDE = `
