@@ -153,7 +153,8 @@ const archive = join(ownFolder(), "dump.tar.gz");
 
 beforeAll(async () => {
   const runner = programs(nodePrograms(iptables));
-  await fairlead(["sysdump", "--live", "-f", "-", ...AGENT, "--output-file", archive], { runner, stdin });
+  const argv = ["sysdump", "--live", "-f", "-", ...AGENT, "--node-timeout", "600", "--output-file", archive];
+  await fairlead(argv, { runner, stdin });
 });
 
 async function asked(signal: AbortSignal, path: string): Promise<unknown> {

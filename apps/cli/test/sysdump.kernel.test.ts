@@ -52,7 +52,7 @@ test.skipIf(CI === "" && !support.ok).each([
   const file = join(folder, "dump.tar.gz");
   const here = ["--live", "-f", "-", "--mode", mode, ...CLUSTER];
   const live = (command: readonly string[]) => fairlead([...command, ...here], { stdin, runner });
-  const made = await live(["sysdump", "--output-file", file]);
+  const made = await live(["sysdump", "--output-file", file, "--node-timeout", "600"]);
   expect(made.out).toContain("1 of 1 nodes answered");
   for (const command of [["explain", "lbs"], ["explain", "lbs", "-o", "json"], ["verify"]]) {
     const then = await live(command);

@@ -167,7 +167,7 @@ function clusterAnswers(cluster: LiveCluster): Readonly<Record<string, Answer>> 
 }
 
 /** Milliseconds that the API server has to say why a Service is not among those that are followed. */
-const WHY_WAIT = 5_000;
+const WHY_WAIT = 15_000;
 
 /** Headless, or left to a proxy of another name: those are not followed. */
 async function whyNotThere(cluster: LiveCluster, target: ReturnType<typeof targetOf>): Promise<string> {

@@ -29,8 +29,8 @@ const NEEDED: readonly Access[] = [
   { verb: "create", group: "events.k8s.io", resource: "events" },
 ];
 
-/** Milliseconds that other networks' objects are waited for. */
-const OBJECTS_WAIT = 10_000;
+/** Milliseconds that other networks' objects are waited for, as long as one request. */
+const OBJECTS_WAIT = 60_000;
 
 /** Asks the cluster's API server what it allows; without a known cluster it asks none. */
 export async function apiFacts(
