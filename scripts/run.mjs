@@ -113,13 +113,17 @@ class Work {
     this.#wanted = wanted;
   }
 
+  wants(name) {
+    return this.#wanted(name);
+  }
+
   /**
    * Runs a step if it is wanted.
    *
    * @param {readonly string[]} reports FAIRLEAD_REPORT of its runs of vitest
    */
   async step(name, work, reports = []) {
-    if (!this.#wanted(name)) return;
+    if (!this.wants(name)) return;
     this.steps[name] = await work();
     if (reports.length > 0) this.tested(name, reports);
   }
@@ -152,12 +156,15 @@ async function test(work, args) {
 
 /** The test ground: the suites that take longest, in files of about the same length. */
 const GROUND = "e2e/";
-const OTHERS = ["packages/", "apps/", "lab/", "bench/", "deploy/", "scripts/", "site/"];
+const OTHERS = ["packages/", "apps/", "lab/", "deploy/", "scripts/", "site/"];
+/** It needs the control plane: the time that its build takes is no test's. */
+const BENCH = "bench/";
 
 /** What follows the build runs side by side: none of it measures time, all of it waits for much, and all together use both cores. */
 async function testAll(work) {
   const kinds = ["kernel", "program", "browser", "bounds"].map((kind) => `--project=${kind}`);
-  const prepared = canHaveControlPlane() ? prepareSpecs(manifest.packageManager) : Promise.resolve();
+  const needed = canHaveControlPlane() && ["kernel tests", "e2e"].some((name) => work.wants(name));
+  const prepared = needed ? prepareSpecs(manifest.packageManager) : Promise.resolve();
   await work.build();
   await Promise.all([
     work.step("ipvs tests", () => vitest("uml", "rest", ["--project=uml"]), ["uml"]),
@@ -165,8 +172,9 @@ async function testAll(work) {
     work.step("kernel tests", async () => {
       const ground = vitest("lab", "rest", ["--project=kernel", "--project=program", GROUND]);
       const others = vitest("kernel", "rest", [...kinds, ...OTHERS]);
-      return (await Promise.all([ground, others])).every(Boolean);
-    }, ["lab", "kernel"]),
+      const bench = prepared.then(() => vitest("bench", "rest", ["--project=kernel", BENCH]));
+      return (await Promise.all([ground, others, bench])).every(Boolean);
+    }, ["lab", "kernel", "bench"]),
     work.step("package lint", () => quietly("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))),
     work.step("api reports", () => quietly("api", pnpm(manifest.packageManager, API))),
     prepared.then(() =>
