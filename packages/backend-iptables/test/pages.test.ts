@@ -66,7 +66,7 @@ describe("changes of a large set", () => {
   });
 });
 
-const ENDPOINTS = 15_000;
+const ENDPOINTS = 8_000;
 /** Reads of endpoints' addresses that one turn of the event loop may do: a few milliseconds. */
 const MOST = 10_000;
 
