@@ -157,7 +157,7 @@ async function test(work, args) {
 /** The test ground: the suites that take longest, in files of about the same length. */
 const GROUND = "e2e/";
 const OTHERS = ["packages/", "apps/", "lab/", "deploy/", "scripts/", "site/"];
-/** It needs the control plane: the time that its build takes is no test's. */
+/** It needs the control plane, and starts one: the time that its build takes is no test's. */
 const BENCH = "bench/";
 
 /** What follows the build runs side by side: none of it measures time, all of it waits for much, and all together use both cores. */
@@ -172,7 +172,8 @@ async function testAll(work) {
     work.step("kernel tests", async () => {
       const ground = vitest("lab", "rest", ["--project=kernel", "--project=program", GROUND]);
       const others = vitest("kernel", "rest", [...kinds, ...OTHERS]);
-      const bench = prepared.then(() => vitest("bench", "rest", ["--project=kernel", BENCH]));
+      // Last: when all begins, the clusters of e2e start two control planes.
+      const bench = Promise.all([others, prepared]).then(() => vitest("bench", "rest", ["--project=kernel", BENCH]));
       return (await Promise.all([ground, others, bench])).every(Boolean);
     }, ["lab", "kernel", "bench"]),
     work.step("package lint", () => quietly("packages", program("turbo", "run", "lint:package", "--only", ...TURBO))),

@@ -33,7 +33,7 @@ interface PolicyGround {
 const QUEUE = "100";
 const CHAIN = "NETWORK-POLICIES";
 
-const START_MS = 120_000;
+const START_MS = 900_000;
 
 /**
  * Starts it on a node. What its own table would do is done by iptables: its rules need `nft_queue`, which kernels may

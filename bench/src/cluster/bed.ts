@@ -37,7 +37,7 @@ export interface Bed {
 /** The control plane's address. */
 export const FABRIC = "172.30.0.1";
 const PREFIX = 16;
-const LISTENING_MS = 10_000;
+const LISTENING_MS = 900_000;
 
 /** @param number from 1 */
 function nodeAddress(number: number): string {

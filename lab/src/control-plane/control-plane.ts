@@ -112,7 +112,7 @@ export function kubeconfig({ server, caFile, token }: KubeconfigFields): string 
   });
 }
 
-const READY_MS = 300_000;
+const READY_MS = 900_000;
 
 async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {
   const files = await prepareFiles(settings);

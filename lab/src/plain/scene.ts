@@ -86,7 +86,7 @@ export async function openScene(
 }
 
 /** On a busy machine, and a hardened one starts twice. */
-const START_MS = 300_000;
+const START_MS = 900_000;
 
 export async function rulesInPlace(agent: AgentProcess): Promise<void> {
   let ended = false;

@@ -86,7 +86,7 @@ export async function detach({ name, node }: PodToAttach): Promise<void> {
   await node.runner.run(["ip", "link", "delete", hostSide(name)]);
 }
 
-const READY_MS = 180_000;
+const READY_MS = 900_000;
 const FLAGS: Readonly<Record<IPFamily, string>> = { IPv4: "-4", IPv6: "-6" };
 
 async function install(ground: CniGround): Promise<PodNetwork> {

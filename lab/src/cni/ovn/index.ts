@@ -126,7 +126,7 @@ export async function masquerade({ runner }: CniNode, family: IPFamily): Promise
   });
 }
 
-const READY_MS = 180_000;
+const READY_MS = 900_000;
 
 async function install(ground: CniGround): Promise<PodNetwork> {
   const { nodes, families } = ground;

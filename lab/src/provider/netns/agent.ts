@@ -172,7 +172,7 @@ export function networkCIDRs(
 }
 
 /** It takes a second, but for a slow guest. */
-const START_MS = 300_000;
+const START_MS = 900_000;
 
 interface NodeInstance extends Instance {
   dispose(): Promise<void>;
