@@ -106,15 +106,10 @@ class Work {
   reports = [];
   /** Step → what its tests gave, by folder. */
   counts = {};
-  #wanted;
 
-  /** @param {(step: string) => boolean} wanted */
-  constructor(wanted) {
-    this.#wanted = wanted;
-  }
-
-  wants(name) {
-    return this.#wanted(name);
+  /** @param {(step: string) => boolean} wants */
+  constructor(wants) {
+    this.wants = wants;
   }
 
   /**

@@ -229,6 +229,7 @@ function arrival({ packet }: ConformanceCase, { server, local }: { server: strin
 }
 
 const SCRIPT = fileURLToPath(new URL("sctp-init.pl", import.meta.url));
+
 /** Sends raw INIT packets; reads from the node's connection tracking how they were translated. */
 async function sendSctp(
   lab: Lab,
