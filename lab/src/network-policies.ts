@@ -7,7 +7,7 @@ import type { IPFamily } from "@fairlead/core";
 import { DEFAULT_KUBERNETES, type ProgramSet, providePrograms } from "./control-plane/programs.ts";
 import type { ApiServerControl, ClusterNode, Pod } from "./provider/cluster.ts";
 import { PLAIN_TOOL } from "./support/machine.ts";
-import { waitUntil } from "./support/wait-until.ts";
+import { START_MS, waitUntil } from "./support/wait-until.ts";
 
 const MODULE = { path: "sigs.k8s.io/kube-network-policies", version: "v0.8.0" };
 
@@ -32,8 +32,6 @@ interface PolicyGround {
 /** Its own queue, and the chain that asks it. */
 const QUEUE = "100";
 const CHAIN = "NETWORK-POLICIES";
-
-const START_MS = 900_000;
 
 /**
  * Starts it on a node. What its own table would do is done by iptables: its rules need `nft_queue`, which kernels may

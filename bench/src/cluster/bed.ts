@@ -6,7 +6,7 @@ import { type ControlPlane, ETCD, relayArgv, startControlPlane } from "@fairlead
 import type { ControlPlanePaths } from "@fairlead/lab/control-plane/programs";
 import { isThere } from "@fairlead/lab/support/machine";
 import { startDaemon } from "@fairlead/lab/support/processes";
-import { waitUntil } from "@fairlead/lab/support/wait-until";
+import { START_MS, waitUntil } from "@fairlead/lab/support/wait-until";
 import {
   ANYWHERE,
   address,
@@ -37,8 +37,6 @@ export interface Bed {
 /** The control plane's address. */
 export const FABRIC = "172.30.0.1";
 const PREFIX = 16;
-const LISTENING_MS = 900_000;
-
 /** @param number from 1 */
 function nodeAddress(number: number): string {
   return `172.30.${1 + (number >> 8)}.${number & 255}`;
@@ -90,7 +88,7 @@ async function openEtcd(fabric: NetworkNamespace, folder: string, opened: AsyncD
   const relay = await startDaemon(fabric, { name: "etcd-relay", argv, logFile: join(folder, "etcd-relay.log") });
   opened.defer(() => relay.stop());
   const listens = async () => (await isThere(socketPath)) || undefined;
-  await waitUntil("the socket that leads to etcd", LISTENING_MS, listens);
+  await waitUntil("the socket that leads to etcd", START_MS, listens);
   const etcd = new Etcd(socketPath);
   opened.defer(() => etcd.close());
   return etcd;

@@ -37,15 +37,14 @@ describe("the tracer and the real kernel, with tables of nftables", () => {
       const name = [table.family, table.name] as const;
       await runner.run(["nft", "-f", "-"], { input: tableText(table) });
       try {
-        const { differences, fates } = await compare(lab, { nftables: [table] }, packets, family);
-        for (const fate of fates)
-          seen.add("masqueraded" in fate ? `accept, masqueraded: ${fate.masqueraded}` : fate.verdict);
+        const { differences, kinds } = await compare(lab, { nftables: [table] }, packets, family);
+        for (const kind of kinds) seen.add(kind);
         expect(differences).toEqual([]);
       } finally {
         await runner.run(["nft", "delete", "table", ...name]);
       }
     });
     await fc.assert(property, { numRuns, seed: Number(seed), endOnFailure: true });
-    expect([...seen].sort()).toEqual(["accept, masqueraded: false", "accept, masqueraded: true", "drop", "reject"]);
+    expect([...seen]).toEqual(expect.arrayContaining(["accept", "accept, masqueraded", "drop", "reject"]));
   });
 });

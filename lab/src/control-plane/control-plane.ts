@@ -8,7 +8,7 @@ import { bracketed, familyOf } from "@fairlead/base";
 import type { Argv } from "@fairlead/kernel";
 import type { NetworkNamespace } from "@fairlead/kernel/netns";
 import { type Daemon, orDispose, startDaemon } from "../support/processes.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { START_MS, waitUntil } from "../support/wait-until.ts";
 import { type ApiClient, createApiClient } from "./api-client.ts";
 import type { ControlPlanePaths } from "./programs.ts";
 
@@ -112,8 +112,6 @@ export function kubeconfig({ server, caFile, token }: KubeconfigFields): string 
   });
 }
 
-const READY_MS = 900_000;
-
 async function start(settings: ControlPlaneSettings, started: AsyncDisposableStack): Promise<ControlPlane> {
   const files = await prepareFiles(settings);
   const { programs, folder, address, serviceCIDRs } = settings;
@@ -205,7 +203,7 @@ async function whileRunning<T>(daemon: Daemon, what: string, ask: () => Promise<
   const ended = daemon.ended.then((how) => {
     throw new Error(how);
   });
-  return Promise.race([waitUntil(`${what} of ${daemon.name}`, READY_MS, ask), ended]);
+  return Promise.race([waitUntil(`${what} of ${daemon.name}`, START_MS, ask), ended]);
 }
 
 const ETCD_URL = `http://${ETCD}`;

@@ -19,7 +19,7 @@ import {
 import { type AgentFolder, type AgentProcess, type AgentSettings, agentFolder, startAgent } from "../agent.ts";
 import { kubeconfig, USERS } from "../control-plane/control-plane.ts";
 import { PLAIN_TOOL } from "../support/machine.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { START_MS, waitUntil } from "../support/wait-until.ts";
 import { type KubeProxyMode, startApi, startKubeProxy } from "./kube-proxy.ts";
 import type { Lab } from "./lab.ts";
 
@@ -84,9 +84,6 @@ export async function openScene(
     throw error;
   }
 }
-
-/** On a busy machine, and a hardened one starts twice. */
-const START_MS = 900_000;
 
 export async function rulesInPlace(agent: AgentProcess): Promise<void> {
   let ended = false;

@@ -7,6 +7,12 @@ export function now(): number {
 
 const PAUSE_MS = 20;
 
+/**
+ * How long a program may take to start, in milliseconds: an agent needs a second, control planes that start together on
+ * a busy machine or in a slow guest more than five minutes.
+ */
+export const START_MS = 900_000;
+
 /** The longest rest after a question that took long, in milliseconds. */
 const LONGEST_REST_MS = 2_000;
 

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { familyOf, socketText } from "@fairlead/base";
 import type { Ending, Probe } from "@fairlead/lab/peer/protocol";
 import { type Lab, namespaceOf } from "@fairlead/lab/plain/lab";
@@ -20,6 +21,7 @@ import {
   wayTo,
 } from "@fairlead/testkit";
 import { execa } from "execa";
+import { connectionsOf, isMasqueraded } from "../tracked.ts";
 
 const SERVER = fileURLToPath(new URL("sctp-server.pl", import.meta.url));
 
@@ -109,7 +111,7 @@ async function probeCase(
   const otherPort = mostlyWithOtherPort(ends);
   const masked = ({ way, differs }: End) => differs === "address" || (packet.from === NODE_A && otherPort.has(way));
   return {
-    observed: waysOf(ends.map((end) => ({ way: wayTo(end.way, masked(end)), probability: 1 / ends.length }))),
+    observed: sharesOf(ends.map((end) => wayTo(end.way, masked(end)))),
     slowestMs: Math.round(Math.max(0, ...results.map(({ ms = 0 }) => ms))),
   };
 }
@@ -245,14 +247,22 @@ async function sendSctp(
   const refused = portsAfter(stdout, "refused");
   return async () => {
     const tracked = await trackedPackets(lab, packet);
-    return waysOf(
-      portsAfter(stdout, "sent").map((sport) => {
-        const found = tracked.find((entry) => entry.sport === sport);
-        const end = refused.includes(sport) ? "reject" : (found?.endpoint ?? "drop");
-        return { way: wayTo(end, found?.masqueraded ?? false), probability: 1 / count };
-      }),
-    );
+    const ways = portsAfter(stdout, "sent").flatMap((sport) => {
+      if (refused.includes(sport)) return ["reject"];
+      const found = tracked.find((entry) => entry.sport === sport);
+      return found === undefined ? ["drop"] : wayOf(found);
+    });
+    return sharesOf(ways);
   };
+}
+
+/** None for the rare packet that does not show whether it was masqueraded. */
+function wayOf({ endpoint, masqueraded }: Tracked): readonly string[] {
+  return masqueraded === undefined ? [] : [wayTo(endpoint, masqueraded)];
+}
+
+function sharesOf(ways: readonly string[]): OutcomeShares {
+  return waysOf(ways.map((way) => ({ way, probability: 1 / ways.length })));
 }
 
 /** How many of so many requests are refused at least. */
@@ -290,39 +300,27 @@ async function sendUnanswered(lab: Lab, packet: CasePacket, count: number): Prom
   await lab.peer(from).send({ protocol, to, port, source, count, parallel: 8, timeoutMs: SILENCE_MS });
   return async () => {
     const tracked = await trackedPackets(lab, packet);
-    const ends = tracked.map(({ endpoint, masqueraded }) => wayTo(endpoint, masqueraded));
-    return waysOf(ends.map((way) => ({ way, probability: 1 / ends.length })));
+    return sharesOf(tracked.flatMap(wayOf));
   };
 }
 
 interface Tracked {
   readonly sport: number;
   readonly endpoint: string;
-  readonly masqueraded: boolean;
+  readonly masqueraded: boolean | undefined;
 }
 
-const ENTRY =
-  / (?<protocol>tcp|udp|sctp) .* src=(?<source>\S+) dst=(?<destination>\S+) sport=(?<sport>\d+) dport=(?<dport>\d+) .*src=(?<endpoint>\S+) dst=(?<seen>\S+) sport=(?<eport>\d+) dport=(?<seenPort>\d+)/;
-
-/** How node-a translated the packets of this source to this frontend that it remembers. IPv4 only. */
+/** How node-a translated the packets of this source to this frontend that it remembers. */
 async function trackedPackets(lab: Lab, packet: CasePacket): Promise<readonly Tracked[]> {
-  const { stdout } = await lab.runner("node-a").run(["cat", "/proc/net/nf_conntrack"]);
-  return stdout.split("\n").flatMap((line) => {
-    const entry = ENTRY.exec(line)?.groups;
-    if (entry === undefined || !isOf(packet, entry)) return [];
-    const untouched = entry["seen"] === packet.source && entry["seenPort"] === entry["sport"];
-    const endpoint = socketText(entry["endpoint"] ?? "", Number(entry["eport"]));
-    return [{ sport: Number(entry["sport"]), endpoint, masqueraded: !untouched }];
-  });
-}
-
-function isOf({ protocol, source, destination, port }: CasePacket, entry: Readonly<Record<string, string>>): boolean {
-  return (
-    entry["protocol"] === protocol.toLowerCase() &&
-    entry["source"] === source &&
-    entry["destination"] === destination &&
-    Number(entry["dport"]) === port
+  const all = await connectionsOf(lab.runner("node-a"), packetFamily(packet), [packet.protocol]);
+  const ours = all.filter(({ original: { source, destination, destinationPort } }) =>
+    isDeepStrictEqual([source, destination, destinationPort], [packet.source, packet.destination, packet.port]),
   );
+  return ours.map((connection) => ({
+    sport: connection.original.sourcePort,
+    endpoint: socketText(connection.reply.source, connection.reply.sourcePort),
+    masqueraded: isMasqueraded(connection, all),
+  }));
 }
 
 const CLIENT = fileURLToPath(new URL("sctp-ask.pl", import.meta.url));

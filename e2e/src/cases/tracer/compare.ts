@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { IP_FAMILIES, socketText } from "@fairlead/base";
 import type { IPFamily } from "@fairlead/core";
-import { type Connection, listConnections, type Nfacct, type Runner } from "@fairlead/kernel";
+import type { Connection, Nfacct } from "@fairlead/kernel";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Lab } from "@fairlead/lab/plain/lab";
 import type { Rule, RuleSet } from "@fairlead/netfilter";
@@ -14,16 +14,23 @@ import {
   SECOND_NODE_ADDRESS,
 } from "@fairlead/testkit";
 import { createTracer, type Environment, type Landing, landings, type Packet, type Rules } from "@fairlead/trace";
+import { connectionsOf, isMasqueraded } from "../tracked.ts";
 import { type SentPacket, senders } from "./arbitrary-rules.ts";
 
 type SendOutcome =
   | { readonly verdict: "reject" | "drop" }
-  | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean };
+  | { readonly verdict: "accept"; readonly destination: string; readonly masqueraded: boolean | undefined };
 
 interface Comparison {
   /** A line for each packet of which the tracer says something else than happened. */
   readonly differences: readonly string[];
-  readonly fates: readonly SendOutcome[];
+  /** What happened to the packets: `accept`, `accept, masqueraded`, `accept, port taken`, `drop` and `reject`. */
+  readonly kinds: ReadonlySet<string>;
+}
+
+/** A packet to send, as a rule from a port that no other of the run has. */
+interface Parcel extends SentPacket {
+  readonly sourcePort?: number;
 }
 
 /** Node-a's side of a pod's link has this address, and no other. */
@@ -43,12 +50,12 @@ const environment: Environment = {
 export async function compare(
   lab: Lab,
   rules: RuleSet | Rules,
-  packets: readonly SentPacket[],
+  packets: readonly Parcel[],
   family: IPFamily,
 ): Promise<Comparison> {
   const tracer = createTracer(rules);
   const shipments = packets.map((packet) => {
-    const sourcePort = unusedPort();
+    const { sourcePort = unusedPort() } = packet;
     const reported = landings(tracer.trace(tracePacket(packet, sourcePort), environment));
     return { ...packet, sourcePort, reported, answered: isAnswered(packet, reported) };
   });
@@ -59,7 +66,13 @@ export async function compare(
       ? []
       : [story(shipment, fate)];
   });
-  return { differences, fates };
+  return { differences, kinds: new Set(fates.map(kindOf)) };
+}
+
+function kindOf(fate: SendOutcome): string {
+  if (fate.verdict !== "accept") return fate.verdict;
+  if (fate.masqueraded === undefined) return "accept, port taken";
+  return fate.masqueraded ? "accept, masqueraded" : "accept";
 }
 
 /** Below the ports that peers choose themselves, and above those that nodes listen on (kube-proxy: 10249, 10256). */
@@ -100,7 +113,8 @@ function isHeardOf({ from, family }: SentPacket, { verdict, destination }: Landi
 
 function isThat({ verdict, destination, masqueraded }: Landing, fate: SendOutcome): boolean {
   if (fate.verdict !== "accept") return verdict === fate.verdict;
-  return verdict === "accept" && destination === fate.destination && masqueraded === fate.masqueraded;
+  const { masqueraded: seen = masqueraded } = fate;
+  return verdict === "accept" && destination === fate.destination && masqueraded === seen;
 }
 
 interface Shipment extends SentPacket {
@@ -129,24 +143,22 @@ async function sendAll(lab: Lab, packets: readonly Shipment[], family: IPFamily)
   const runner = lab.runner("node-a");
   // Most are answered at once. An entry of UDP lives for 30 s, and the last answer may take longer.
   await Promise.race([all, sleep(EARLY_MS)]);
-  const early = await connectionsOf(runner, family);
+  const early = byFlow(await connectionsOf(runner, family, PROTOCOLS));
   // What is tracked was accepted: chance may refuse the next try of its sender, half a minute later.
   const results = await Promise.all(packets.map((packet, at) => (isAccepted(packet, early) ? undefined : sent[at])));
-  const connections = new Map([...early, ...(await connectionsOf(runner, family))]);
+  const connections = new Map([...early, ...byFlow(await connectionsOf(runner, family, PROTOCOLS))]);
   return packets.map((packet, at) => {
     const connection = connections.get(flowKey(packet));
-    return connection === undefined ? { verdict: stopped(results[at]) } : fateOf(packet, connection, results[at]);
+    if (connection === undefined) return { verdict: stopped(results[at]) };
+    return fateOf(packet, connection, isMasqueraded(connection, connections.values()), results[at]);
   });
 }
 
-async function connectionsOf(runner: Runner, family: IPFamily): Promise<ReadonlyMap<string, Connection>> {
-  const connections = new Map<string, Connection>();
-  for (const protocol of ["TCP", "UDP"] as const) {
-    for await (const connection of listConnections(runner, family, protocol)) {
-      connections.set(flowKey({ protocol, ...connection.original }), connection);
-    }
-  }
-  return connections;
+const PROTOCOLS = ["TCP", "UDP"] as const;
+type TcpOrUdp = Connection & { readonly protocol: (typeof PROTOCOLS)[number] };
+
+function byFlow(connections: readonly TcpOrUdp[]): ReadonlyMap<string, TcpOrUdp> {
+  return new Map(connections.map((one) => [flowKey({ protocol: one.protocol, ...one.original }), one]));
 }
 
 async function sendOne(lab: Lab, packet: Shipment): Promise<ProbeResult | undefined> {
@@ -175,12 +187,16 @@ function stopped(result: ProbeResult | undefined): "reject" | "drop" {
   throw new Error(`no connection, and yet: ${JSON.stringify(result)}`);
 }
 
-function fateOf(packet: Shipment, connection: Connection, result: ProbeResult | undefined): SendOutcome {
-  const { family, source, sourcePort } = packet;
+function fateOf(
+  packet: Shipment,
+  connection: Connection,
+  masqueraded: boolean | undefined,
+  result: ProbeResult | undefined,
+): SendOutcome {
   const { reply } = connection;
-  const own = ownAddresses(family);
-  const masqueraded = reply.destination !== source || reply.destinationPort !== sourcePort;
-  if (masqueraded && !own.includes(reply.destination)) throw new Error(`masqueraded as ${reply.destination}`);
+  if (masqueraded === true && !ownAddresses(packet.family).includes(reply.destination)) {
+    throw new Error(`masqueraded as ${reply.destination}`);
+  }
   if (isLooped(packet, connection) && result?.kind !== "answer") return { verdict: stopped(result) };
   return { verdict: "accept", destination: socketText(reply.source, reply.sourcePort), masqueraded };
 }

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
-import { waitUntil } from "../../support/wait-until.ts";
+import { START_MS, waitUntil } from "../../support/wait-until.ts";
 import { ANYWHERE, address, applyLines, applySettings, type IpLines, route, up } from "../../wire.ts";
 import {
   type CniFlavor,
@@ -86,7 +86,6 @@ export async function detach({ name, node }: PodToAttach): Promise<void> {
   await node.runner.run(["ip", "link", "delete", hostSide(name)]);
 }
 
-const READY_MS = 900_000;
 const FLAGS: Readonly<Record<IPFamily, string>> = { IPv4: "-4", IPv6: "-6" };
 
 async function install(ground: CniGround): Promise<PodNetwork> {
@@ -114,7 +113,7 @@ async function setUpNode(node: CniNode, { nodes, families, folder, daemon }: Cni
 
 async function routesCome({ name, runner }: CniNode, nodes: readonly CniNode[], family: IPFamily): Promise<void> {
   const wanted = nodes.filter((other) => other.name !== name).map(({ index }) => blocks.subnet(family, index));
-  await waitUntil(`BIRD's routes on ${name} (${family})`, READY_MS, async () => {
+  await waitUntil(`BIRD's routes on ${name} (${family})`, START_MS, async () => {
     const { stdout } = await runner.run(["ip", FLAGS[family], "route", "show", "proto", "bird"]);
     return wanted.every((one) => stdout.includes(`${one} via`)) ? true : undefined;
   });

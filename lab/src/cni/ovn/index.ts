@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { IPFamily } from "@fairlead/core";
 import { PLAIN_TOOL } from "../../support/machine.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { START_MS, waitUntil } from "../../support/wait-until.ts";
 import { ANYWHERE, address, applyLines, route, up, veth } from "../../wire.ts";
 import {
   type CniFlavor,
@@ -126,8 +126,6 @@ export async function masquerade({ runner }: CniNode, family: IPFamily): Promise
   });
 }
 
-const READY_MS = 900_000;
-
 async function install(ground: CniGround): Promise<PodNetwork> {
   const { nodes, families } = ground;
   const [central] = nodes;
@@ -160,7 +158,7 @@ async function setUpNode(ground: CniGround, clients: OvnClients, node: CniNode, 
 
 /** Every node has come up in OVN, with its own port, and has the flows of all. */
 async function ready({ northbound, southbound }: OvnClients, nodes: readonly CniNode[]): Promise<void> {
-  await waitUntil("every node in OVN", READY_MS, async () => {
+  await waitUntil("every node in OVN", START_MS, async () => {
     const names = (await southbound("--bare", "--columns=hostname", "list", "chassis")).split("\n");
     return nodes.every(({ name }) => names.includes(name)) ? true : undefined;
   });

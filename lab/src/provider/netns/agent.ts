@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type AgentProcess, type AgentSettings, startAgent } from "../../agent.ts";
 import { modeNamed } from "../../modes.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { START_MS, waitUntil } from "../../support/wait-until.ts";
 import type { AgentOnNode, AgentStart, ClusterShape, Instance, NodeProxy } from "../cluster.ts";
 import { asksOf } from "../pod-handle.ts";
 import type { GroundNode } from "./ground.ts";
@@ -170,9 +170,6 @@ export function networkCIDRs(
   const those = networks.filter(({ excluded }) => excluded === wanted.excluded);
   return those.flatMap(({ podCIDRs }) => Object.values(podCIDRs));
 }
-
-/** It takes a second, but for a slow guest. */
-const START_MS = 900_000;
 
 interface NodeInstance extends Instance {
   dispose(): Promise<void>;
