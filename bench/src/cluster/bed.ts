@@ -37,6 +37,7 @@ export interface Bed {
 /** The control plane's address. */
 export const FABRIC = "172.30.0.1";
 const PREFIX = 16;
+
 /** @param number from 1 */
 function nodeAddress(number: number): string {
   return `172.30.${1 + (number >> 8)}.${number & 255}`;

@@ -45,6 +45,8 @@ describe("the tracer and the real kernel, with tables of nftables", () => {
       }
     });
     await fc.assert(property, { numRuns, seed: Number(seed), endOnFailure: true });
-    expect([...seen]).toEqual(expect.arrayContaining(["accept", "accept, masqueraded", "drop", "reject"]));
+    // By chance, and not in every run.
+    seen.delete("accept, port taken");
+    expect([...seen].sort()).toEqual(["accept", "accept, masqueraded", "drop", "reject"]);
   });
 });

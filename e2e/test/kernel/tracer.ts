@@ -64,7 +64,9 @@ describe("the tracer and the real kernel", () => {
       expect(differences).toEqual([]);
     });
     await fc.assert(property, { numRuns, seed: Number(seed), endOnFailure: true });
-    expect([...seen]).toEqual(expect.arrayContaining(["accept", "accept, masqueraded", "drop", "reject"]));
+    // By chance, and not in every run.
+    seen.delete("accept, port taken");
+    expect([...seen].sort()).toEqual(["accept", "accept, masqueraded", "drop", "reject"]);
   });
 
   describe("agree on the real kube-proxy's rules", () => {

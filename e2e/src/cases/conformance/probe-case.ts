@@ -248,16 +248,15 @@ async function sendSctp(
   return async () => {
     const tracked = await trackedPackets(lab, packet);
     const ways = portsAfter(stdout, "sent").flatMap((sport) => {
-      if (refused.includes(sport)) return ["reject"];
-      const found = tracked.find((entry) => entry.sport === sport);
-      return found === undefined ? ["drop"] : wayOf(found);
+      const found = tracked.find((entry) => entry.sport === sport) ?? { endpoint: "drop", masqueraded: false };
+      return wayOf(refused.includes(sport) ? { ...found, endpoint: "reject" } : found);
     });
     return sharesOf(ways);
   };
 }
 
 /** None for the rare packet that does not show whether it was masqueraded. */
-function wayOf({ endpoint, masqueraded }: Tracked): readonly string[] {
+function wayOf({ endpoint, masqueraded }: Omit<Tracked, "sport">): readonly string[] {
   return masqueraded === undefined ? [] : [wayTo(endpoint, masqueraded)];
 }
 

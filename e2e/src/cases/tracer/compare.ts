@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { IP_FAMILIES, socketText } from "@fairlead/base";
-import type { IPFamily } from "@fairlead/core";
+import type { IPFamily, Protocol } from "@fairlead/core";
 import type { Connection, Nfacct } from "@fairlead/kernel";
 import type { ProbeResult } from "@fairlead/lab/peer/protocol";
 import type { Lab } from "@fairlead/lab/plain/lab";
@@ -155,9 +155,8 @@ async function sendAll(lab: Lab, packets: readonly Shipment[], family: IPFamily)
 }
 
 const PROTOCOLS = ["TCP", "UDP"] as const;
-type TcpOrUdp = Connection & { readonly protocol: (typeof PROTOCOLS)[number] };
 
-function byFlow(connections: readonly TcpOrUdp[]): ReadonlyMap<string, TcpOrUdp> {
+function byFlow(connections: readonly Connection[]): ReadonlyMap<string, Connection> {
   return new Map(connections.map((one) => [flowKey({ protocol: one.protocol, ...one.original }), one]));
 }
 
@@ -177,7 +176,13 @@ function isAccepted(packet: Shipment, connections: ReadonlyMap<string, Connectio
   return connection !== undefined && !isLooped(packet, connection);
 }
 
-function flowKey({ protocol, source, sourcePort }: Pick<Shipment, "protocol" | "source" | "sourcePort">): string {
+interface Sent {
+  readonly protocol: Protocol;
+  readonly source: string;
+  readonly sourcePort: number;
+}
+
+function flowKey({ protocol, source, sourcePort }: Sent): string {
   return `${protocol} ${source} ${sourcePort}`;
 }
 
